@@ -1,0 +1,38 @@
+"""The one list of limits that code on both sides of the binding shares.
+
+The build turns the constants below into `limits.h` (namespace kvstrata::limits, snake case as here with a leading k);
+relations between them are asserted in tests/unit/store/test_limits.py. Sizes are bytes, times milliseconds unless named.
+"""
+
+from typing import Final
+
+PROTOCOL_VERSION: Final = 1  # transport/PROTOCOL.md, section 8.
+DATA_PORT: Final = 18400
+HTTP_PORT: Final = 18480
+
+# Wire: what a peer may make us hold before anything is checked (PROTOCOL.md, sections 1 and 2).
+HELLO_BODY_BYTES_MAX: Final = 16_384
+CAPSULE_BODY_BYTES_MAX: Final = 1 << 20  # 512 keys of 2 KiB; clients split larger batches.
+CAPSULE_ENTRY_COUNT_MAX: Final = 4_096
+KEY_BYTES_MAX: Final = 4_096
+ATTRIBUTE_BYTES_MAX: Final = 1_024  # Kept with an object: dtype and shape fit many times over.
+POOL_NAME_BYTES_MAX: Final = 64
+SECRET_BYTES_MAX: Final = 256
+
+SLOT_COUNT: Final = 16_384  # As Valkey cluster.
+SHARD_COUNT_MAX: Final = 64
+POOL_COUNT_MAX: Final = 1_024
+
+# A chunk is hashed, and a part of one re-hashed, within one turn of a shard's loop: 512 KiB from cold memory is
+# some 50 us, so a range read with two ragged ends stays below the 200 us that a loop may stall.
+CHUNK_BYTES: Final = 512 * 1024
+PAGE_BYTES: Final = 4_096  # Extents are whole pages: direct I/O and memory registration need that.
+RECORD_BYTES_INLINE_MAX: Final = 8_192  # A record with its value inside; larger values get extents.
+
+SEGMENT_BYTES_MIN: Final = 1 << 20
+SEGMENT_BYTES_MAX: Final = 64 << 20
+MEMORY_BYTES_MIN: Final = 16 << 20
+
+CREDITS_DEFAULT: Final = 128
+CREDITS_MAX: Final = 1_024
+DEADLINE_MS_DEFAULT: Final = 10_000

@@ -1,0 +1,1 @@
+"""Where bytes rest on one node: knows nothing of clients or slots."""

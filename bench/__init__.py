@@ -1,0 +1,1 @@
+"""Measurements of KVStrata beside its peers; see README.md. Never shipped in the wheel."""

@@ -1,0 +1,1 @@
+"""One module per bar: what is measured, against whom, and the limit it must keep."""

@@ -1,0 +1,1 @@
+"""Clients under measurement, each a program of its own that obeys `loop.serve`."""

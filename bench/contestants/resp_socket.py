@@ -1,0 +1,59 @@
+"""RESP over a bare socket, received straight into the caller's memory.
+
+The fastest that a Python client of Valkey can be for a value whose size is known: a library
+client costs half as much again and more, so measuring one hides the server.
+"""
+
+import argparse
+import socket
+
+from bench.contestants.loop import Contestant, serve
+
+
+class RespSocket(Contestant):
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=30.0)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._head = memoryview(bytearray(16))
+
+    def put(self, key: str, value: memoryview) -> None:
+        head = b"*3\r\n$3\r\nSET\r\n$%d\r\n%b\r\n$%d\r\n" % (len(key), key.encode(), len(value))
+        self._send(head, value, b"\r\n")
+        self._expect(b"+OK\r\n")
+
+    def get_into(self, key: str, buffer: memoryview) -> int:
+        self._socket.sendall(b"*2\r\n$3\r\nGET\r\n$%d\r\n%b\r\n" % (len(key), key.encode()))
+        self._expect(b"$%d\r\n" % len(buffer))
+        self._receive(buffer)
+        self._expect(b"\r\n")
+        return len(buffer)
+
+    def delete_many(self, keys: list[str]) -> None:
+        for key in keys:
+            self._socket.sendall(b"*2\r\n$3\r\nDEL\r\n$%d\r\n%b\r\n" % (len(key), key.encode()))
+            self._expect(b":1\r\n")
+
+    def _send(self, *parts: bytes | memoryview) -> None:
+        left = sum(len(part) for part in parts) - self._socket.sendmsg(parts)
+        if left:
+            self._socket.sendall(b"".join(parts)[-left:])
+
+    def _expect(self, reply: bytes) -> None:
+        head = self._head[: len(reply)]
+        self._receive(head)
+        if head != reply:
+            raise RuntimeError(f"expected {reply!r} of the server, got {bytes(head)!r}")
+
+    def _receive(self, buffer: memoryview) -> None:
+        received = 0
+        while received < len(buffer):
+            count = self._socket.recv_into(buffer[received:])
+            if count == 0:
+                raise ConnectionError("the server closed the connection")
+            received += count
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, required=True)
+    serve(RespSocket(parser.parse_args().port))

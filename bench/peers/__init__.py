@@ -1,0 +1,1 @@
+"""The stores that KVStrata is measured against: their set-up, start and stop."""

@@ -1,0 +1,121 @@
+"""A server's process: started, waited for, weighed and stopped within bounds.
+
+Knows nothing of what the server speaks; `ready` tells when it may be used.
+"""
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from bench.peers.setup import ROOT
+
+LOGS = ROOT / "build" / "bench"
+STOP_S_MAX = 10.0
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+class ServerProcess:
+    """A child process whose output goes to build/bench/NAME.log; a context manager."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        ready: Callable[[], bool],
+        *,
+        environment: Mapping[str, str] | None = None,
+        start_s_max: float = 30.0,
+    ) -> None:
+        """Start `command` and wait until `ready()` holds.
+
+        Raises:
+            RuntimeError: the process ended, or was not ready within `start_s_max` seconds.
+        """
+        LOGS.mkdir(parents=True, exist_ok=True)
+        self.name = name
+        self._log = LOGS / f"{name}.log"
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [str(part) for part in command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(environment or {})},
+                cwd=ROOT,
+            )
+        self.pid = self._process.pid
+        try:
+            self._wait_until(ready, start_s_max)
+        except BaseException:
+            self.stop()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Ask the process to end, and kill it if it has not after `STOP_S_MAX` seconds."""
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_S_MAX)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def cpu_s(self) -> float:
+        """CPU seconds used so far by all threads, user and system, in steps of a tick."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        user, system = int(fields[11]), int(fields[12])
+        return (user + system) / _TICKS_PER_SECOND
+
+    def resident_bytes(self) -> dict[str, int]:
+        """The resident set by kind: `anonymous`, `file` and `shared` (memfd) bytes."""
+        kinds = {"RssAnon": "anonymous", "RssFile": "file", "RssShmem": "shared"}
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        pairs = (line.split(":", 1) for line in lines)
+        return {kinds[k]: int(value.split()[0]) * 1024 for k, value in pairs if k in kinds}
+
+    def _wait_until(self, ready: Callable[[], bool], seconds_max: float) -> None:
+        deadline = time.monotonic() + seconds_max
+        while not ready():
+            if self._process.poll() is not None:
+                code = self._process.returncode
+                raise RuntimeError(f"{self.name} ended with {code}; {self._log}:\n{self._tail()}")
+            if time.monotonic() > deadline:
+                raise RuntimeError(
+                    f"{self.name} not ready after {seconds_max} s; {self._log}:\n{self._tail()}"
+                )
+            time.sleep(0.05)
+
+    def _tail(self) -> str:
+        return self._log.read_text(errors="replace")[-2000:]
+
+
+def free_port() -> int:
+    """A loopback TCP port that nothing listened on a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def accepts_connections(port: int) -> bool:
+    """Whether something listens on a loopback port."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1.0).close()
+    except OSError:
+        return False
+    return True

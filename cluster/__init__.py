@@ -1,0 +1,1 @@
+"""Who owns which slot, the node process and the kvstrata command."""

@@ -1,0 +1,1 @@
+"""Inference engines' blocks to keys. Nothing imports it."""

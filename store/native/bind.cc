@@ -1,0 +1,8 @@
+// The Python face of kvcore: converts arguments, releases the GIL and calls.
+#include <nanobind/nanobind.h>
+
+NB_MODULE(_kernel, module) {
+  module.doc() = "The native core of kvstrata.";
+  module.def(
+      "version", [] { return KVSTRATA_VERSION; }, "Version of the package this was built from.");
+}

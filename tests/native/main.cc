@@ -1,0 +1,3 @@
+// Entry point of kvcore_tests; the tests are in the files beside this one.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>

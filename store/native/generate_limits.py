@@ -22,7 +22,7 @@ def read_limits(path: Path) -> dict[str, int]:
     """Return each limit of the list by its name, in the list's order.
 
     Raises:
-        ValueError: a name in capitals is not an int, or does not fit in 64 bits.
+        ValueError: a constant is not an int, or does not fit in 63 bits.
     """
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     values: dict[str, object] = {}
@@ -33,16 +33,21 @@ def read_limits(path: Path) -> dict[str, int]:
             continue
         name = node.target.id
         value = values[name]
-        if not isinstance(value, int) or not 0 <= value < 2**64:
-            raise ValueError(f"{path}:{node.lineno}: {name} = {value!r} is not a 64-bit int >= 0")
+        if not isinstance(value, int) or not 0 <= value < 2**63:
+            raise ValueError(f"{path}:{node.lineno}: {name} = {value!r} is not an int in 0..2**63-1")
         limits[name] = value
     return limits
+
+
+def native_name(name: str) -> str:
+    """Return the name in the header: KEY_BYTES_MAX is kKeyBytesMax there."""
+    return "k" + name.title().replace("_", "")
 
 
 def main(source: Path, sink: Path) -> None:
     """Write the header only where it changed, so that nothing is compiled again for nothing."""
     constants = "\n".join(
-        f"inline constexpr std::uint64_t {name} = {value}ULL;"
+        f"inline constexpr std::uint64_t {native_name(name)} = {value};"
         for name, value in read_limits(source).items()
     )
     text = HEADER.format(constants=constants)

@@ -3,9 +3,9 @@
 
 #include <array>
 
-#include "limits.h"
+#include "store/limits.h"
 
 TEST_CASE("limits are compile-time constants") {
-  constexpr std::array<char, kvstrata::limits::KEY_BYTES_MAX> key{};
-  CHECK(key.size() == 4096);
+  constexpr std::array<char, kvstrata::limits::kPageBytes> page{};
+  CHECK(page.size() == 4096);
 }

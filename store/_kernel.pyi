@@ -1,4 +1,259 @@
-"""The native core of kvstrata."""
+"""Typed face of the extension module: the native node, and the native client connection.
 
-def version() -> str:
-    """Version of the package this was built from."""
+The binding converts, releases the GIL and calls; it decides nothing. Times are milliseconds, sizes bytes. A status is the number of
+transport/PROTOCOL.md section 5, or one of the two that only a client sees: CLOSED and TIMED_OUT.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, final
+
+from typing_extensions import Buffer
+
+CLOSED: Final = 32  # The connection broke before the outcome was known.
+TIMED_OUT: Final = 33  # The caller's own timeout passed; the connection is closed, so the buffer is the caller's again.
+
+def version() -> str: ...
+def status_name(status: int) -> str: ...
+def key_slot(key: Buffer) -> int:
+    """The slot of a key, 0..16383 (PROTOCOL.md, "Slots and shards")."""
+
+def chunk_checksum(data: Buffer) -> int: ...
+
+class Operation:
+    """One request and, once `done`, its outcomes. Holds its keys and buffers alive until then.
+
+    `status` is the status of the whole; `message` a text where the node gave one. Lists have one element a key, in order.
+    """
+
+    done: bool
+    status: int
+    message: str
+    statuses: list[int]
+    # What can be sent again without harm on a new connection: nothing of it has reached the wire.
+    unsent: bool
+
+@final
+class Get(Operation):
+    """GET or GET_RANGE of one key into a buffer, or into memory that `allocate(size)` returns once the size is known.
+
+    Without either, the value becomes a `bytes` object in `value`.
+    """
+
+    def __init__(
+        self,
+        key: Buffer,
+        buffer: Buffer | None = None,
+        *,
+        allocate: Callable[[int], Buffer] | None = None,
+        offset: int = 0,
+        length: int | None = None,
+    ) -> None: ...
+
+    value: Buffer | None
+    length: int  # Bytes moved.
+    value_length: int  # Size of the whole value, also when TOO_SMALL.
+    version: int
+    attributes: bytes
+
+@final
+class GetMany(Operation):
+    """GET of many keys, in capsules as large as the protocol allows and all in flight within the credits."""
+
+    def __init__(self, keys: Sequence[Buffer], buffers: Sequence[Buffer] | None = None) -> None: ...
+
+    values: list[bytes | None]  # Only without buffers.
+    lengths: list[int]  # Size of the whole value, also when TOO_SMALL.
+
+@final
+class Put(Operation):
+    """PUT or APPEND of one value; checksums are computed here."""
+
+    def __init__(
+        self,
+        key: Buffer,
+        value: Buffer,
+        *,
+        ttl_ms: int = 0,
+        if_absent: bool = False,
+        append_at: int | None = None,
+        attributes: bytes = b"",
+    ) -> None: ...
+
+    result: int  # WriteResult: 0 created, 1 replaced, 2 appended, 3 nothing done.
+    value_length: int
+    version: int
+
+@final
+class PutMany(Operation):
+    def __init__(
+        self,
+        keys: Sequence[Buffer],
+        values: Sequence[Buffer],
+        *,
+        ttl_ms: int = 0,
+        if_absent: bool = False,
+    ) -> None: ...
+
+    results: list[int]
+
+@final
+class KeysOnly(Operation):
+    """EXISTS, DELETE, EXPIRE or PREFIX_LENGTH over many keys (or one)."""
+
+    def __init__(self, opcode: int, keys: Sequence[Buffer], *, ttl_ms: int = 0) -> None: ...
+
+    prefix_length: int
+
+@final
+class Stat(Operation):
+    def __init__(self, key: Buffer) -> None: ...
+
+    location: int
+    chunk_count: int
+    value_length: int
+    version: int
+    ttl_left_ms: int
+    attributes: bytes
+
+@final
+class Scan(Operation):
+    def __init__(self, prefix: Buffer, cursor: int, count: int) -> None: ...
+
+    cursor: int
+    keys: list[tuple[bytes, int]]  # Key and value length.
+
+@final
+class Admin(Operation):
+    def __init__(self, name: str, payload: bytes) -> None: ...
+
+    payload: bytes
+
+@final
+class Connection:
+    """One capsule connection of a client; used by one thread at a time.
+
+    The same state machine serves blocking callers (`execute`) and event loops (`fileno`, `submit`, `progress`).
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        pool: str,
+        secret: str,
+        client_name: str,
+        credits: int,
+        shard: int | None,
+        verify: bool,
+        spin_us: int,
+        timeout_ms: int,
+    ) -> None:
+        """Connect and exchange hellos, GIL released. Look at `status` and `message` afterwards: nothing is raised for a refusal."""
+
+    status: int  # OK while usable.
+    message: str
+    credits: int
+    shard: int
+    shard_count: int
+    chunk_bytes: int
+    value_bytes_max: int
+    node_id: bytes
+    epoch: int
+    rights: int
+    pool_kind: int
+
+    def execute(self, operations: Sequence[Operation], timeout_ms: int) -> None:
+        """Submit all, then wait for all, GIL released. On a timeout the connection is closed and what is left becomes TIMED_OUT."""
+
+    def execute_one(self, operation: Operation, timeout_ms: int) -> None:
+        """The same for one, the short way."""
+
+    def fileno(self) -> int: ...
+    def submit(self, operation: Operation) -> None: ...
+    def progress(self) -> list[Operation]:
+        """Send and receive what goes without waiting; returns the operations that ended. After a fault all of them end as CLOSED."""
+
+    @property
+    def wants_write(self) -> bool: ...
+    @property
+    def in_flight(self) -> int: ...
+    def close(self) -> None:
+        """Close the socket; operations in flight end as CLOSED and their buffers are not touched afterwards."""
+
+    def abandon(self) -> None:
+        """In a forked child: close the descriptor without a word to the peer."""
+
+@final
+class PoolOptions:
+    """One pool as the native node holds it; secrets are (text, rights) pairs, rights as in the hello."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        immutable: bool,
+        eviction: str,
+        quota_bytes: int,
+        ttl_ms_default: int,
+        secrets: Sequence[tuple[str, int]],
+        open_rights: int,
+    ) -> None: ...
+
+@final
+class NodeOptions:
+    def __init__(
+        self,
+        *,
+        host: str,
+        port: int,
+        shard_count: int,
+        memory_bytes: int,
+        populate_full: bool,
+        huge_pages: bool,
+        spin_us: int,
+        credits: int,
+        connection_count_max: int,
+        connection_bytes_max: int,
+        buffer_bytes_max: int,
+        minimum_rate: int,
+        stall_ms_max: int,
+    ) -> None: ...
+
+@final
+class AdminCall:
+    """An administrative command parked in the node until `Node.complete` or its deadline."""
+
+    call_id: int
+    name: str
+    payload: bytes
+    pool: str
+    rights: int
+    peer: str
+
+@final
+class Node:
+    """A node's native half: shard threads, memory, listener. Every method is thread-safe."""
+
+    def __init__(self, options: NodeOptions, pools: Sequence[PoolOptions]) -> None:
+        """Take the memory and listen. Raises OSError (address in use) or ValueError (sizes)."""
+
+    port: int
+    node_id: bytes
+
+    def start(self) -> None: ...
+    def stop(self, timeout_ms: int) -> bool:
+        """Refuse new work, let transfers end, then close. False if the timeout cut some off."""
+
+    def set_pool(self, pool: PoolOptions) -> str:
+        """Create the pool or change what may change. Returns "" or the reason why not (a pool's kind never changes)."""
+
+    def drop_pool(self, name: str) -> str: ...
+    def statistics(self) -> dict[str, object]:
+        """Counters since start; their names are listed in store/DESIGN.md."""
+
+    def admin_fileno(self) -> int:
+        """Readable while administrative calls wait."""
+
+    def next_admin_call(self) -> AdminCall | None: ...
+    def complete(self, call_id: int, status: int, payload: bytes) -> None: ...

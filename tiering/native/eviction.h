@@ -1,6 +1,7 @@
 // Which record of a pool leaves DRAM next. One policy object per pool and shard; not thread-safe.
 //
-// A policy keeps its per-record state in six bytes that the record lends it, and any queues of its own on the heap.
+// A policy keeps its per-record state in the 36 bits that each record lends it, and any queues of
+// its own on the heap.
 #pragma once
 
 #include <cstdint>
@@ -31,23 +32,25 @@ class EvictionPolicy {
  public:
   virtual ~EvictionPolicy() = default;
   virtual std::string_view name() const noexcept = 0;
-  // `hash` lets a policy recognise a key that it evicted lately.
+  // The record is in place already: its state can be written. `hash` lets a policy recognise a key
+  // that it evicted lately.
   virtual void on_insert(uint64_t location, uint64_t hash, uint64_t bytes) noexcept = 0;
   virtual void on_access(uint64_t location) noexcept = 0;
-  // The record left the pool for any reason (deleted, replaced, expired, evicted).
+  // The record leaves the pool for any reason (deleted, replaced, expired, evicted). Its state can
+  // still be read: call this before its memory is freed.
   virtual void on_remove(uint64_t location, uint64_t bytes) noexcept = 0;
   // The record lies elsewhere now; its state was copied along.
   virtual void on_move(uint64_t old_location, uint64_t new_location) noexcept = 0;
-  // The next record to evict, 0 if the pool is empty. The caller removes it (on_remove follows) or, where it is pinned, calls on_access and asks again.
+  // The next record to evict, 0 if the pool is empty. The caller removes it (on_remove follows) or,
+  // where it is pinned, calls on_access and asks again.
   virtual uint64_t victim() noexcept = 0;
   virtual uint64_t memory_bytes() const noexcept = 0;
 };
 
 enum class EvictionKind : uint8_t { None = 0, Lru = 1, S3Fifo = 2 };
 
-// Lru: least recently used by sampling, with a small pool of best candidates. S3Fifo: small, main and ghost queues (Yang et al., SOSP 2023).
-// None gives a null pointer: such a pool never evicts. `now_ms` is read through the pointer, as the shard's clock advances.
-std::unique_ptr<EvictionPolicy> make_eviction_policy(EvictionKind kind, EvictionSource* source,
-                                                     const uint64_t* now_ms);
+// Lru: least recently used by sampling, with a small pool of best candidates. S3Fifo: small, main
+// and ghost queues (Yang et al., SOSP 2023). None gives a null pointer: such a pool never evicts.
+std::unique_ptr<EvictionPolicy> make_eviction_policy(EvictionKind kind, EvictionSource* source);
 
 }  // namespace kvstrata

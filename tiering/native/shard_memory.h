@@ -47,7 +47,10 @@ class ShardMemory {
   // `bytes` is rounded up to whole pages, at most a segment. `owner` is any non-zero value the caller wants back when draining.
   // False when no contiguous room is left.
   bool allocate_extent(uint64_t bytes, uint64_t owner, Extent* extent) noexcept;
+  // Extents are counted: allocate gives the first reference, `retain` one more; memory is reused when free_extent has taken the last.
+  void retain_extent(const Extent& extent) noexcept;
   void free_extent(const Extent& extent) noexcept;
+  uint32_t reference_count(const Extent& extent) const noexcept;
   void set_owner(const Extent& extent, uint64_t owner) noexcept;
 
   // Draining: the caller picks a segment, lists what lives in it bit by bit, and moves or frees it. A segment being drained gets no new
@@ -57,6 +60,7 @@ class ShardMemory {
     ArenaOffset offset;  // Of the cell, or of the extent.
     uint64_t length_bytes;
     uint64_t owner;      // Of an extent; 0 for cells.
+    uint32_t reference_count;  // Of an extent; 1 for cells.
   };
   // The held segment with the least live bytes that is not being drained; kNoSegment if none is held.
   SegmentId emptiest_segment() const noexcept;

@@ -1,0 +1,113 @@
+"""A running node: the native half, its pools, and the thread that answers its commands.
+
+Used inside the node process and by `kvstrata.local`. It listens on the data port only; HTTP,
+signals and membership are the business of whoever runs it.
+"""
+
+import time
+from typing import Self
+
+from kvstrata import _kernel
+from kvstrata.store import admin, limits
+from kvstrata.store.admin import AdminDesk, Caller, Command
+from kvstrata.store.config import NodeConfig, PoolConfig
+from kvstrata.store.payloads import Payload
+from kvstrata.store.pools import PoolRegistry
+
+
+class RunningNode:
+    """Starts with its construction and ends with `stop`.
+
+    Raises:
+        OSError: the address cannot be listened on.
+        UsageError: a pool's settings are not allowed.
+        ValueError: the sizes do not fit each other.
+    """
+
+    def __init__(self, config: NodeConfig, pools: dict[str, PoolConfig]) -> None:
+        self.config = config
+        self.pools = PoolRegistry(pools, config.pools_file)
+        self.native = _kernel.Node(node_options(config), self.pools.options())
+        self.pools.attach(self.native)
+        self.desk = AdminDesk(self.native)
+        for command in self._commands():
+            self.desk.register(command)
+        self._started = time.monotonic()
+        self._stopped = False
+        self.native.start()
+        self.desk.start()
+
+    @property
+    def port(self) -> int:
+        """The port the node listens on, also where the configuration left the choice open."""
+        return self.native.port
+
+    def information(self) -> Payload:
+        """What the node is, for people and for the `info` command."""
+        return {
+            "version": _kernel.version(),
+            "node_id": self.native.node_id.hex(),
+            "protocol_version": limits.PROTOCOL_VERSION,
+            "host": self.config.host,
+            "port": self.port,
+            "shards": self.config.shards,
+            "memory": self.config.memory,
+            "uptime": time.monotonic() - self._started,
+        }
+
+    def stop(self) -> bool:
+        """Let transfers end within `stop_timeout`. False if some were cut off."""
+        if self._stopped:
+            return True
+        self._stopped = True
+        self.desk.stop()
+        return self.native.stop(round(self.config.stop_timeout * 1000))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _commands(self) -> list[Command]:
+        def pool_create(_caller: Caller, payload: Payload) -> Payload:
+            self.pools.create(admin.take(payload, "name", str), payload.get("settings", {}))
+            return {}
+
+        def pool_change(_caller: Caller, payload: Payload) -> Payload:
+            self.pools.change(
+                admin.take(payload, "name", str), admin.take(payload, "settings", dict)
+            )
+            return {}
+
+        def pool_drop(_caller: Caller, payload: Payload) -> Payload:
+            self.pools.drop(admin.take(payload, "name", str))
+            return {}
+
+        return [
+            Command("info", lambda _c, _p: self.information(), "read", "what the node is"),
+            Command("statistics", lambda _c, _p: self.native.statistics(), "node", "counters"),
+            Command("pools", lambda _c, _p: self.pools.describe(), "node", "settings of all pools"),
+            Command("pool_create", pool_create, "node", "make a pool: name, settings"),
+            Command("pool_change", pool_change, "node", "change a pool: name, settings"),
+            Command("pool_drop", pool_drop, "node", "remove a pool and its objects: name"),
+        ]
+
+
+def node_options(config: NodeConfig) -> _kernel.NodeOptions:
+    """The settings as the native node takes them."""
+    return _kernel.NodeOptions(
+        host=config.host,
+        port=config.port,
+        shard_count=config.shards,
+        memory_bytes=config.memory,
+        populate_full=config.populate == "full",
+        huge_pages=config.huge_pages,
+        spin_us=round(config.spin * 1e6),
+        credits=config.credits,
+        connection_count_max=config.connections_max,
+        connection_bytes_max=config.connection_memory_max,
+        buffer_bytes_max=config.buffer_memory_max,
+        minimum_rate=config.minimum_rate,
+        stall_ms_max=round(config.stall_max * 1000),
+    )

@@ -1,0 +1,222 @@
+"""Pools of one node: from settings to what the native node holds, and those made at run time.
+
+Who holds the admin right on `default` administers the node. Secrets are read from their files
+when a pool is set, so changing a file and setting the pool again rotates them.
+"""
+
+import json
+import os
+import re
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import SecretStr, ValidationError
+
+from kvstrata import _kernel
+from kvstrata.store import limits
+from kvstrata.store.config import PoolConfig
+from kvstrata.store.errors import UsageError
+
+DEFAULT: Final = "default"
+
+READ: Final = 1
+WRITE: Final = 2
+ADMIN: Final = 4
+_ROLES: Final = {"read": READ, "write": READ | WRITE, "admin": READ | WRITE | ADMIN}
+_EVERYTHING: Final = _ROLES["admin"]
+
+_NAME: Final = re.compile(f"[a-z0-9_.-]{{1,{limits.POOL_NAME_BYTES_MAX}}}")
+
+
+def check_name(name: str) -> str:
+    """The name itself, if a pool can be called so.
+
+    Raises:
+        UsageError: it is too long or has characters other than a-z, 0-9, '_', '.' and '-'.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot name a pool: use 1 to {limits.POOL_NAME_BYTES_MAX} of a-z 0-9 _ . -"
+        )
+    return name
+
+
+def pool_options(name: str, config: PoolConfig) -> _kernel.PoolOptions:
+    """The pool as the native node takes it, with its secrets in the clear.
+
+    Raises:
+        UsageError: the name is not allowed, or a file of secrets cannot be read.
+    """
+    secrets = [
+        (secret, rights) for role, rights in _ROLES.items() for secret in _secrets_of(config, role)
+    ]
+    return _kernel.PoolOptions(
+        check_name(name),
+        immutable=config.kind == "immutable",
+        eviction=config.eviction,
+        quota_bytes=config.quota,
+        ttl_ms_default=round(config.ttl * 1000),
+        secrets=secrets,
+        open_rights=0 if config.has_secrets else _EVERYTHING,
+    )
+
+
+class PoolRegistry:
+    """The pools of a running node; thread-safe. Changes reach the native node at once.
+
+    Pools from the configuration belong to it: their changes last until the node stops. Pools made
+    at run time are written to `pools_file`, if there is one, before the call returns.
+    """
+
+    def __init__(self, configured: Mapping[str, PoolConfig], pools_file: Path | None) -> None:
+        self._configured = frozenset(configured)
+        self._pools_file = pools_file
+        self._pools = {**_load(pools_file), **configured}
+        self._node: _kernel.Node | None = None
+        self._lock = threading.Lock()
+
+    def options(self) -> list[_kernel.PoolOptions]:
+        """All pools, for the start of the node."""
+        return [pool_options(name, config) for name, config in self._pools.items()]
+
+    def attach(self, node: _kernel.Node) -> None:
+        """Pass further changes on to this node."""
+        self._node = node
+
+    def describe(self) -> dict[str, dict[str, Any]]:
+        """Settings of every pool by name, without secrets but with how many each role has."""
+        return {name: _describe(config) for name, config in sorted(self._pools.items())}
+
+    def create(self, name: str, settings: Mapping[str, Any]) -> None:
+        """Make a pool.
+
+        Raises:
+            UsageError: it exists, a setting is not allowed, or it would be open to everybody
+                although the node's `default` pool asks for a secret.
+        """
+        with self._lock:
+            if name in self._pools:
+                raise UsageError(f"the pool {name!r} exists already: change it, or choose a name")
+            if len(self._pools) >= limits.POOL_COUNT_MAX:
+                raise UsageError(f"the node has {limits.POOL_COUNT_MAX} pools, which is the most")
+            self._set(check_name(name), _validated(settings))
+
+    def change(self, name: str, settings: Mapping[str, Any]) -> None:
+        """Change the settings given, and keep the others. A pool's kind never changes.
+
+        Raises:
+            UsageError: there is no such pool, or a setting is not allowed.
+        """
+        with self._lock:
+            before = self._find(name)
+            kept = {key: getattr(before, key) for key in before.model_fields_set}
+            if settings.get("kind", before.kind) != before.kind:
+                raise UsageError(
+                    f"the pool {name!r} is {before.kind}, and a pool's kind never changes:"
+                    " create another pool"
+                )
+            self._set(name, _validated({**kept, **settings}))
+
+    def drop(self, name: str) -> None:
+        """Remove the pool with all its objects.
+
+        Raises:
+            UsageError: there is no such pool, or the configuration asks for it.
+        """
+        with self._lock:
+            self._find(name)
+            if name in self._configured:
+                raise UsageError(
+                    f"the pool {name!r} stands in the configuration: remove it there and restart"
+                )
+            assert self._node is not None
+            if reason := self._node.drop_pool(name):
+                raise UsageError(f"cannot drop the pool {name!r}: {reason}")
+            del self._pools[name]
+            self._save()
+
+    def _find(self, name: str) -> PoolConfig:
+        if name not in self._pools:
+            raise UsageError(f"there is no pool {name!r}; there are: {', '.join(self._pools)}")
+        return self._pools[name]
+
+    def _set(self, name: str, config: PoolConfig) -> None:
+        if name != DEFAULT and self._pools[DEFAULT].has_secrets and not config.has_secrets:
+            raise UsageError(
+                f"the pool {name!r} would be open to everybody while {DEFAULT!r} is not:"
+                " give it a secret"
+            )
+        assert self._node is not None
+        if reason := self._node.set_pool(pool_options(name, config)):
+            raise UsageError(f"cannot set the pool {name!r}: {reason}")
+        self._pools[name] = config
+        self._save()
+
+    def _save(self) -> None:
+        """Replace the file whole; it holds secrets, so nobody else may read it."""
+        if self._pools_file is None:
+            return
+        made = {
+            name: _plain(config)
+            for name, config in self._pools.items()
+            if name not in self._configured
+        }
+        draft = self._pools_file.with_name(self._pools_file.name + ".new")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "w") as file:
+            json.dump({"pools": made}, file, indent=2)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self._pools_file)
+
+
+def _validated(settings: Mapping[str, Any]) -> PoolConfig:
+    try:
+        return PoolConfig.model_validate(dict(settings))
+    except ValidationError as error:
+        problems = [
+            f"{'.'.join(map(str, each['loc']))}: {each['msg'].removeprefix('Value error, ')}"
+            for each in error.errors(include_url=False, include_input=False)
+        ]
+        raise UsageError("the pool's settings are not valid: " + "; ".join(problems)) from error
+
+
+def _load(path: Path | None) -> dict[str, PoolConfig]:
+    if path is None or not path.exists():
+        return {}
+    try:
+        pools = json.loads(path.read_text())["pools"]
+        return {check_name(name): _validated(settings) for name, settings in pools.items()}
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise UsageError(f"{path} does not hold pools: {error}; repair or remove it") from error
+
+
+def _secrets_of(config: PoolConfig, role: str) -> list[str]:
+    given: tuple[SecretStr, ...] = getattr(config, role)
+    path: Path | None = getattr(config, f"{role}_file")
+    if path is None:
+        return [secret.get_secret_value() for secret in given]
+    try:
+        secrets = path.read_text().split()
+    except OSError as error:
+        raise UsageError(f"cannot read the secrets in {path}: {error.strerror}") from error
+    if not 1 <= len(secrets) <= 2:
+        raise UsageError(f"{path} holds {len(secrets)} secrets: put one or two, one a line")
+    return secrets
+
+
+def _plain(config: PoolConfig) -> dict[str, Any]:
+    settings = config.model_dump(mode="json", exclude_unset=True)
+    for role in _ROLES:
+        if role in settings:
+            settings[role] = [secret.get_secret_value() for secret in getattr(config, role)]
+    return settings
+
+
+def _describe(config: PoolConfig) -> dict[str, Any]:
+    settings = config.model_dump(mode="json", exclude={f"{role}_file" for role in _ROLES})
+    for role in _ROLES:
+        settings[role] = len(_secrets_of(config, role))
+    return settings

@@ -47,9 +47,10 @@ uint32_t extend_by_table(uint32_t crc, const std::byte* data, size_t size) noexc
 #endif
 
 #if defined(__SSE4_2__)
-// The instruction has a latency of three cycles and starts every cycle, so three lanes run side by side. Their
-// results join as if the earlier lane were followed by a lane of zeros, which is a linear map of its CRC: four
-// look-ups by byte. The lane is long enough to make that cheap, short enough to serve a few kilobytes.
+// The instruction has a latency of three cycles and starts every cycle, so three lanes run side by
+// side. Their results join as if the earlier lane were followed by a lane of zeros, which is a
+// linear map of its CRC: four look-ups by byte. The lane is long enough to make that cheap, short
+// enough to serve a few kilobytes.
 constexpr size_t kLaneBytes = 256;
 using LaneShift = std::array<std::array<uint32_t, 256>, 4>;
 

@@ -1,4 +1,5 @@
-// CRC32C (Castagnoli), the checksum of capsule headers and bodies (transport/PROTOCOL.md, section 2).
+// CRC32C (Castagnoli), the checksum of capsule headers and bodies (transport/PROTOCOL.md, section
+// 2).
 //
 // Uses the processor's own instruction where there is one. Thread-safe.
 #pragma once

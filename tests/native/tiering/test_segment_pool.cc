@@ -1,0 +1,188 @@
+// The segment pool: sizes and refusals, lending, populating, the seals of the memfd, and its end.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "tests/native/tiering/test_pool.h"
+#include "tiering/native/machine_memory.h"
+#include "tiering/native/segment_pool.h"
+
+namespace kvstrata {
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+
+// Waits until `ready` holds; false after ten seconds.
+template <typename Ready>
+bool eventually(Ready&& ready) {
+  for (int i = 0; i < 10'000; ++i) {
+    if (ready()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
+std::string refusal(const SegmentPoolOptions& options, Status expected) {
+  std::unique_ptr<SegmentPool> pool;
+  std::string error;
+  CHECK(SegmentPool::create(options, &pool, &error) == expected);
+  CHECK(pool == nullptr);
+  return error;
+}
+
+uint32_t present_pages(const SegmentPool& pool, SegmentId segment) {
+  std::vector<unsigned char> present(pool.segment_bytes() / 4096);
+  std::byte* start = pool.base() + segment * pool.segment_bytes();
+  REQUIRE(mincore(start, pool.segment_bytes(), present.data()) == 0);
+  uint32_t count = 0;
+  for (unsigned char page : present) count += page & 1;
+  return count;
+}
+
+TEST_CASE("segment size follows memory size") {
+  CHECK(make_pool(16 * kMiB)->segment_bytes() == kMiB);
+  CHECK(make_pool(256 * kMiB)->segment_bytes() == 2 * kMiB);
+  CHECK(make_pool(300 * kMiB)->segment_bytes() == 2 * kMiB);
+  CHECK(make_pool(64 * kMiB, 16 * kMiB)->segment_count() == 4);
+  auto pool = make_pool(17 * kMiB + 5);
+  CHECK(pool->segment_count() == 17);
+  CHECK(pool->statistics().memory_bytes == 17 * kMiB);
+}
+
+TEST_CASE("impossible sizes are refused in words") {
+  CHECK(refusal({.memory_bytes = 1000}, Status::Invalid) ==
+        "memory_bytes is 1000, but a node needs at least 16777216");
+  std::string error = refusal({.memory_bytes = uint64_t{1} << 60}, Status::Invalid);
+  CHECK(error.find("1152921504606846976") != std::string::npos);
+  CHECK(error.find(std::to_string(memory_limit_bytes())) != std::string::npos);
+  for (uint64_t segment : {kMiB / 2, 3 * kMiB, 128 * kMiB, 32 * kMiB}) {
+    error = refusal({.memory_bytes = 16 * kMiB, .segment_bytes = segment}, Status::Invalid);
+    CHECK(error.find("segment_bytes is " + std::to_string(segment)) == 0);
+  }
+  error = refusal({.memory_bytes = 16 * kMiB, .populate_threads = 0}, Status::Invalid);
+  CHECK(error.find("populate_threads") == 0);
+}
+
+TEST_CASE("each segment is lent once, and every one can be had") {
+  auto pool = make_pool(32 * kMiB);
+  std::set<SegmentId> lent;
+  for (uint32_t i = 0; i < 32; ++i) {
+    SegmentId segment = pool->acquire();
+    REQUIRE(segment < 32);
+    CHECK(lent.insert(segment).second);
+    CHECK(pool->free_count() == 31 - i);
+  }
+  CHECK(pool->acquire() == kNoSegment);
+  pool->release(7);
+  CHECK(pool->acquire() == 7);
+  for (SegmentId segment : lent) pool->release(segment);
+  CHECK(pool->free_count() == 32);
+  CHECK(aborts([&] { pool->release(3); }));
+}
+
+TEST_CASE("what is written through the mapping is in the memfd, whose size is sealed") {
+  auto pool = make_pool(16 * kMiB);
+  std::memcpy(pool->base() + 5 * kMiB, "strata", 6);
+  char read[6];
+  CHECK(pread(pool->memfd(), read, 6, 5 * kMiB) == 6);
+  CHECK(std::memcmp(read, "strata", 6) == 0);
+  CHECK(ftruncate(pool->memfd(), 8 * kMiB) == -1);
+  CHECK(ftruncate(pool->memfd(), 32 * kMiB) == -1);
+  CHECK(lseek(pool->memfd(), 0, SEEK_END) == static_cast<off_t>(16 * kMiB));
+  CHECK((fcntl(pool->memfd(), F_GETFD) & FD_CLOEXEC) != 0);
+  CHECK(pool->statistics().huge_pages == (huge_page_bytes_free() >= 16 * kMiB ? "hugetlb"
+                                          : shared_memory_has_huge_pages()    ? "transparent"
+                                                                              : "none"));
+}
+
+TEST_CASE("populating stays a few segments ahead of use") {
+  auto pool = make_pool({.memory_bytes = 256 * kMiB, .segment_bytes = 16 * kMiB});
+  CHECK(present_pages(*pool, 0) == 4096);
+  REQUIRE(eventually([&] { return pool->statistics().populated_count == 4; }));
+  // Not more: memory that is not used yet is left to others.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK(pool->statistics().populated_count == 4);
+  CHECK(present_pages(*pool, 15) == 0);
+  for (int i = 0; i < 3; ++i) pool->acquire();
+  CHECK(eventually([&] { return pool->statistics().populated_count == 7; }));
+}
+
+TEST_CASE("full population covers every segment, lent ones too, and spares their content") {
+  auto pool =
+      make_pool({.memory_bytes = 256 * kMiB, .segment_bytes = 4 * kMiB, .populate_full = true});
+  std::vector<SegmentId> lent;
+  for (SegmentId segment = pool->acquire(); segment != kNoSegment; segment = pool->acquire()) {
+    std::memset(pool->base() + segment * pool->segment_bytes(), 0x5a, 64);
+    lent.push_back(segment);
+  }
+  CHECK(lent.size() == 64);
+  REQUIRE(eventually([&] { return pool->statistics().populated_count == 64; }));
+  uint32_t wrong = 0;
+  for (SegmentId segment : lent) {
+    wrong += present_pages(*pool, segment) != 1024;
+    std::byte* start = pool->base() + segment * pool->segment_bytes();
+    for (int i = 0; i < 64; ++i) wrong += start[i] != std::byte{0x5a};
+  }
+  CHECK(wrong == 0);
+  CHECK(pool->statistics().populate_error.empty());
+}
+
+TEST_CASE("the end does not wait for population") {
+  auto pool = make_pool({.memory_bytes = 2048 * kMiB, .populate_full = true});
+  auto start = std::chrono::steady_clock::now();
+  pool.reset();
+  // 2 GiB take some 300 ms; unmapping what is there so far takes time too.
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(200));
+}
+
+TEST_CASE("wants add up and are cancelled") {
+  auto pool = make_pool(16 * kMiB);
+  CHECK(pool->wanted_count() == 0);
+  pool->want(2);
+  pool->want(1);
+  CHECK(pool->wanted_count() == 3);
+  pool->cancel_want(2);
+  CHECK(pool->wanted_count() == 1);
+  CHECK(aborts([&] { pool->cancel_want(2); }));
+}
+
+TEST_CASE("borrowers in several threads never share a segment") {
+  auto pool = make_pool({.memory_bytes = 64 * kMiB, .populate_threads = 3});
+  std::vector<std::atomic<uint32_t>> holders(pool->segment_count());
+  std::atomic<uint32_t> clashes{0};
+  auto borrow = [&](uint32_t seed) {
+    std::vector<SegmentId> held;
+    for (uint32_t step = 0; step < 3000; ++step) {
+      seed = seed * 1664525 + 1013904223;
+      if (seed >> 31 || held.empty()) {
+        SegmentId segment = pool->acquire();
+        if (segment == kNoSegment) continue;
+        clashes += holders[segment]++ != 0;
+        pool->base()[segment * pool->segment_bytes() + seed % 4096] = std::byte{1};
+        held.push_back(segment);
+      } else {
+        --holders[held.back()];
+        pool->release(held.back());
+        held.pop_back();
+      }
+      if (step % 512 == 0) clashes += pool->statistics().free_count > pool->segment_count();
+    }
+    for (SegmentId segment : held) --holders[segment], pool->release(segment);
+  };
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < 4; ++i) threads.emplace_back(borrow, i);
+  for (std::thread& thread : threads) thread.join();
+  CHECK(clashes == 0);
+  CHECK(pool->free_count() == 64);
+}
+
+}  // namespace
+}  // namespace kvstrata

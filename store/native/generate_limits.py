@@ -34,7 +34,9 @@ def read_limits(path: Path) -> dict[str, int]:
         name = node.target.id
         value = values[name]
         if not isinstance(value, int) or not 0 <= value < 2**63:
-            raise ValueError(f"{path}:{node.lineno}: {name} = {value!r} is not an int in 0..2**63-1")
+            raise ValueError(
+                f"{path}:{node.lineno}: {name} = {value!r} is not an int in 0..2**63-1"
+            )
         limits[name] = value
     return limits
 

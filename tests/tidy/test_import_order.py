@@ -12,7 +12,9 @@ LEAVES = {
     "kvstrata._kernel",
     "kvstrata.store.config",
     "kvstrata.store.errors",
+    "kvstrata.store.host_memory",  # Config's own parts: what defaults are made of.
     "kvstrata.store.limits",
+    "kvstrata.store.units",
 }
 # Faces of the whole package for its users; nobody inside imports them.
 FACES = {"kvstrata.store._door", "kvstrata.store.pytest_plugin"}

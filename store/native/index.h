@@ -1,9 +1,11 @@
 // From a key's hash to the location of its record, within one pool on one shard.
 //
-// A directory over the top bits of the hash (extendible hashing) points to small open-addressing tables. A table's slot is 8 bytes: 40 bits of
-// location (arena offset / 8) and 24 bits of the hash right below the directory's, which also give the position by multiplication, so a table can
-// grow in small steps without reading records, and a scan can go in hash order with a cursor that survives growth. No operation moves more than one table.
-// Not thread-safe: it belongs to its shard's thread.
+// A directory over the top bits of the hash (extendible hashing) points to small open-addressing
+// tables. A table's slot is 8 bytes: 40 bits of location (arena offset / 8) and 24 bits of the hash
+// right below the directory's, which also give the position by multiplication, so a table can grow
+// in small steps without reading records, and a scan can go in hash order with a cursor that
+// survives growth. No operation moves more than one table. Not thread-safe: it belongs to its
+// shard's thread.
 #pragma once
 
 #include <cstddef>
@@ -47,11 +49,13 @@ class Index {
   uint64_t size() const noexcept;
   uint64_t memory_bytes() const noexcept;  // Heap taken by directory and tables.
 
-  // Visits records in hash order from `cursor` (0 first), whole groups of equal position together, until at least `count` were visited.
-  // Returns the next cursor, 0 at the end. The visitor may erase the record it is given, nothing else.
+  // Visits records in hash order from `cursor` (0 first), whole groups of equal position together,
+  // until at least `count` were visited. Returns the next cursor, 0 at the end. The visitor may
+  // erase the record it is given, nothing else.
   uint64_t scan(uint64_t cursor, uint32_t count, const std::function<void(Location)>& visit) const;
 
-  // Up to `count` records from around a place chosen by `random`: for sampled eviction and expiry. Returns how many.
+  // Up to `count` records from around a place chosen by `random`: for sampled eviction and expiry.
+  // Returns how many.
   uint32_t sample(uint64_t random, uint32_t count, Location* locations) const noexcept;
 
  private:

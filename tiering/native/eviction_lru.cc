@@ -1,0 +1,84 @@
+#include "tiering/native/eviction_lru.h"
+
+#include <algorithm>
+
+namespace kvstrata {
+namespace {
+
+constexpr uint32_t kSampleCount = 16;
+// So few records are all looked at, which makes the choice exact.
+constexpr uint32_t kExactCountMax = 64;
+constexpr uint64_t kTicksPerTurnover = 1024;
+constexpr uint64_t kStampMask = (uint64_t{1} << 36) - 1;
+
+}  // namespace
+
+uint64_t LruPolicy::age(uint64_t stamp) const { return (clock_ - stamp) & kStampMask; }
+
+uint64_t LruPolicy::stamp(uint64_t location) const {
+  const EvictionState state = source_->state(location);
+  return uint64_t{state.frequency} << 32 | state.word;
+}
+
+void LruPolicy::on_insert(uint64_t location, uint64_t, uint64_t) noexcept {
+  ++record_count_;
+  on_access(location);
+}
+
+void LruPolicy::on_access(uint64_t location) noexcept {
+  if (++accesses_since_tick_ > record_count_ / kTicksPerTurnover) {
+    accesses_since_tick_ = 0;
+    ++clock_;
+  }
+  source_->set_state(location, {.word = static_cast<uint32_t>(clock_),
+                                .frequency = static_cast<uint8_t>((clock_ & kStampMask) >> 32)});
+}
+
+void LruPolicy::on_remove(uint64_t location, uint64_t) noexcept {
+  --record_count_;
+  if (Candidate* candidate = find(location)) drop(candidate);
+}
+
+void LruPolicy::on_move(uint64_t old_location, uint64_t new_location) noexcept {
+  if (Candidate* candidate = find(old_location)) candidate->location = new_location;
+}
+
+uint64_t LruPolicy::victim() noexcept {
+  std::array<uint64_t, kExactCountMax> sample;
+  const uint32_t wanted = record_count_ <= kExactCountMax ? kExactCountMax : kSampleCount;
+  const uint32_t count = source_->sample(wanted, sample.data());
+  for (uint32_t i = 0; i < count; ++i) offer({sample[i], stamp(sample[i])});
+  while (candidate_count_ > 0) {
+    Candidate* oldest = candidates_.data();
+    if (stamp(oldest->location) == oldest->stamp) return oldest->location;
+    drop(oldest);
+  }
+  return 0;
+}
+
+LruPolicy::Candidate* LruPolicy::find(uint64_t location) {
+  for (uint32_t i = 0; i < candidate_count_; ++i) {
+    if (candidates_[i].location == location) return &candidates_[i];
+  }
+  return nullptr;
+}
+
+void LruPolicy::offer(Candidate candidate) {
+  if (Candidate* known = find(candidate.location)) drop(known);
+  const auto end = candidates_.begin() + candidate_count_;
+  const auto place = std::find_if(candidates_.begin(), end, [&](const Candidate& other) {
+    return age(other.stamp) < age(candidate.stamp);
+  });
+  if (place == candidates_.end()) return;
+  if (candidate_count_ < kCandidateCountMax) ++candidate_count_;
+  std::move_backward(place, candidates_.begin() + candidate_count_ - 1,
+                     candidates_.begin() + candidate_count_);
+  *place = candidate;
+}
+
+void LruPolicy::drop(Candidate* candidate) {
+  std::move(candidate + 1, candidates_.data() + candidate_count_, candidate);
+  --candidate_count_;
+}
+
+}  // namespace kvstrata

@@ -1,0 +1,10 @@
+// The parts of the extension module, each bound in its own file.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace kvstrata {
+
+void bind_client(nanobind::module_& module);
+
+}  // namespace kvstrata

@@ -1,0 +1,124 @@
+#include "store/native/connection.h"
+
+#include <algorithm>
+#include <new>
+
+#include "transport/native/greeting.h"
+
+namespace nb = nanobind;
+
+namespace kvstrata {
+
+// One thread at a time: the flag is read and written with the GIL held.
+class Connection::Use {
+ public:
+  explicit Use(Connection* connection) : connection_(connection) {
+    if (connection->in_use_) {
+      PyErr_SetString(PyExc_RuntimeError, "this connection is in use by another thread");
+      throw nb::python_error();
+    }
+    connection->in_use_ = true;
+  }
+  ~Use() { connection_->in_use_ = false; }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  Connection* connection_;
+};
+
+Connection::Connection(const ConnectionOptions& options) {
+  nb::gil_scoped_release no_gil;
+  Socket socket;
+  std::string error;
+  Status status = greet(options.host, options.port, options.hello,
+                        Deadline::after_ms(options.timeout_ms), &socket, &node_, &error);
+  initiator_ = std::make_unique<Initiator>(std::move(socket), node_,
+                                           endpoint_name(options.host, options.port),
+                                           options.verify, options.spin_us);
+  if (status != Status::Ok) initiator_->close(status, error);
+}
+
+void Connection::execute(nb::handle operations, int64_t timeout_ms) {
+  std::vector<Operation*> list;
+  std::vector<nb::object> kept;
+  for (nb::handle each : nb::iter(operations)) {
+    list.push_back(nb::cast<Operation*>(each));
+    kept.push_back(nb::borrow(each));
+  }
+  run(list, timeout_ms);
+}
+
+void Connection::execute_one(nb::handle operation, int64_t timeout_ms) {
+  run({nb::cast<Operation*>(operation)}, timeout_ms);
+}
+
+void Connection::run(const std::vector<Operation*>& operations, int64_t timeout_ms) {
+  Use use(this);
+  Deadline deadline = Deadline::after_ms(timeout_ms);
+  auto deadline_ms = static_cast<uint32_t>(std::clamp<int64_t>(timeout_ms, 1, UINT32_MAX));
+  for (Operation* operation : operations) operation->begin(deadline_ms);
+  std::exception_ptr error;
+  try {
+    for (bool submitted = false, idle = false; !idle; submitted = true) {
+      {
+        nb::gil_scoped_release no_gil;
+        for (Operation* operation : operations) {
+          if (!submitted) operation->submit(initiator_.get());
+        }
+        idle = initiator_->drive(deadline);
+      }
+      if (!idle && PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+  } catch (...) {
+    error = std::current_exception();
+    initiator_->close(kStatusClosed, "the call was interrupted, so the connection was closed");
+  }
+  for (Operation* operation : operations) {
+    try {
+      operation->finish();
+    } catch (...) {
+      if (!error) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+void Connection::submit(nb::handle operation) {
+  Use use(this);
+  auto* native = nb::cast<Operation*>(operation);
+  native->begin(0);
+  submitted_.push_back(nb::borrow(operation));
+  nb::gil_scoped_release no_gil;
+  native->submit(initiator_.get());
+}
+
+nb::list Connection::progress() {
+  Use use(this);
+  try {
+    nb::gil_scoped_release no_gil;
+    initiator_->progress();
+  } catch (const std::bad_alloc&) {
+    initiator_->close(kStatusClosed, "out of memory, so the connection was closed");
+  }
+  return take_finished();
+}
+
+nb::list Connection::take_finished() {
+  nb::list finished;
+  std::erase_if(submitted_, [&](nb::object& each) {
+    auto* operation = nb::cast<Operation*>(each);
+    if (!operation->finished()) return false;
+    operation->finish();
+    finished.append(each);
+    return true;
+  });
+  return finished;
+}
+
+void Connection::close() {
+  Use use(this);
+  initiator_->close(kStatusClosed, "the connection was closed by its owner");
+}
+
+}  // namespace kvstrata

@@ -1,0 +1,52 @@
+// The client's connection as Python sees it: runs operations on an Initiator, with the GIL
+// released.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/native/operation.h"
+#include "transport/native/initiator.h"
+
+namespace kvstrata {
+
+struct ConnectionOptions {
+  std::string host;
+  uint16_t port = 0;
+  ClientHello hello;
+  bool verify = true;
+  uint32_t spin_us = 0;
+  int64_t timeout_ms = 0;
+};
+
+class Connection {
+ public:
+  explicit Connection(const ConnectionOptions& options);
+
+  void execute(nanobind::handle operations, int64_t timeout_ms);
+  void execute_one(nanobind::handle operation, int64_t timeout_ms);
+
+  void submit(nanobind::handle operation);
+  nanobind::list progress();
+  void close();
+
+  const Initiator& initiator() const noexcept { return *initiator_; }
+  const NodeHello& node() const noexcept { return node_; }
+
+ private:
+  class Use;
+
+  void run(const std::vector<Operation*>& operations, int64_t timeout_ms);
+  nanobind::list take_finished();
+
+  NodeHello node_;
+  // Of event loops: kept alive while in flight, so destroyed after the initiator.
+  std::vector<nanobind::object> submitted_;
+  std::unique_ptr<Initiator> initiator_;
+  bool in_use_ = false;
+};
+
+}  // namespace kvstrata

@@ -1,0 +1,55 @@
+#include "store/native/held_buffers.h"
+
+#include "store/limits.h"
+
+namespace nb = nanobind;
+
+namespace kvstrata {
+
+const Py_buffer& HeldBuffers::get(nb::handle object, int flags, const char* what) {
+  const char* type = Py_TYPE(object.ptr())->tp_name;
+  if (!PyObject_CheckBuffer(object.ptr())) {
+    throw nb::type_error(
+        (std::string(what) + " must be bytes or another buffer, not '" + type + "'").c_str());
+  }
+  Py_buffer view;
+  if (PyObject_GetBuffer(object.ptr(), &view, flags) != 0) {
+    nb::python_error cause;
+    const char* wanted = flags == PyBUF_WRITABLE ? "writable and contiguous" : "contiguous";
+    nb::raise_from(cause, PyExc_BufferError, "%s must be %s memory, and this '%s' is not", what,
+                   wanted, type);
+  }
+  views_.push_back(view);
+  return views_.back();
+}
+
+Bytes HeldBuffers::hold(nb::handle object, const char* what) {
+  if (PyBytes_CheckExact(object.ptr())) {
+    objects_.push_back(nb::borrow(object));
+    return {reinterpret_cast<const std::byte*>(PyBytes_AS_STRING(object.ptr())),
+            static_cast<size_t>(PyBytes_GET_SIZE(object.ptr()))};
+  }
+  const Py_buffer& view = get(object, PyBUF_SIMPLE, what);
+  return {static_cast<const std::byte*>(view.buf), static_cast<size_t>(view.len)};
+}
+
+MutableBytes HeldBuffers::hold_writable(nb::handle object, const char* what) {
+  const Py_buffer& view = get(object, PyBUF_WRITABLE, what);
+  return {static_cast<std::byte*>(view.buf), static_cast<size_t>(view.len)};
+}
+
+Bytes HeldBuffers::hold_key(nb::handle object) {
+  Bytes key = hold(object, "a key");
+  if (key.size() <= limits::kKeyBytesMax) return key;
+  throw nb::value_error(("a key of " + std::to_string(key.size()) + " bytes is too long: at most " +
+                         std::to_string(limits::kKeyBytesMax) + " are allowed")
+                            .c_str());
+}
+
+void HeldBuffers::release() noexcept {
+  for (Py_buffer& view : views_) PyBuffer_Release(&view);
+  views_.clear();
+  objects_.clear();
+}
+
+}  // namespace kvstrata

@@ -1,0 +1,36 @@
+// Memory of Python objects, held so that native code can use it without the GIL. Everything here
+// itself needs the GIL.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <vector>
+
+#include "transport/native/bytes.h"
+
+namespace kvstrata {
+
+class HeldBuffers {
+ public:
+  HeldBuffers() = default;
+  ~HeldBuffers() { release(); }
+  HeldBuffers(const HeldBuffers&) = delete;
+  HeldBuffers& operator=(const HeldBuffers&) = delete;
+
+  void reserve(size_t count) { objects_.reserve(count); }
+  // `what` names the argument in errors. Raises TypeError (no buffer), BufferError (not contiguous;
+  // read-only).
+  Bytes hold(nanobind::handle object, const char* what);
+  MutableBytes hold_writable(nanobind::handle object, const char* what);
+  // Like hold(); raises ValueError for a key longer than the protocol takes.
+  Bytes hold_key(nanobind::handle object);
+  void release() noexcept;
+
+ private:
+  const Py_buffer& get(nanobind::handle object, int flags, const char* what);
+
+  std::vector<Py_buffer> views_;
+  std::vector<nanobind::object> objects_;  // Of type bytes: no view is needed, they do not move.
+};
+
+}  // namespace kvstrata

@@ -1,0 +1,36 @@
+// Operations that move no values: EXISTS, DELETE, EXPIRE, PREFIX_LENGTH, STAT, SCAN and ADMIN.
+#pragma once
+
+#include "store/native/operation.h"
+
+namespace kvstrata {
+
+class KeysOnly final : public Operation {
+ public:
+  KeysOnly(int opcode, nanobind::handle keys, uint64_t ttl_ms);
+
+  uint64_t prefix_length() const noexcept;
+};
+
+class Stat final : public SingleOperation {
+ public:
+  explicit Stat(nanobind::handle key);
+
+  const StatOutcome& outcome() const noexcept { return only_transfer().stat; }
+};
+
+class Scan final : public Operation {
+ public:
+  Scan(nanobind::handle prefix, uint64_t cursor, uint32_t count);
+
+  uint64_t cursor() const noexcept { return only_transfer().cursor; }
+  // Pairs of key and value length.
+  nanobind::list keys() const;
+};
+
+class Admin final : public SingleOperation {
+ public:
+  Admin(nanobind::str name, nanobind::bytes payload);
+};
+
+}  // namespace kvstrata

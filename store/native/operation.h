@@ -1,0 +1,78 @@
+// What Python sees of a request: its arguments held, cut into transfers, its outcomes collected.
+//
+// Constructors and finish() run with the GIL, provide_sinks() and ended() on the same thread
+// without it.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <deque>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/native/held_buffers.h"
+#include "transport/native/initiator.h"
+#include "transport/native/transfer.h"
+
+namespace kvstrata {
+
+class Operation : public TransferOwner {
+ public:
+  Operation() = default;
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+  // Raises ValueError: an operation is executed once.
+  void begin(uint32_t deadline_ms);
+  void submit(Initiator* initiator);
+  bool finished() const noexcept { return begun_ && open_transfer_count_ == 0; }
+  // Lets go of keys and buffers and makes the outcomes visible. Raises what a callback of the
+  // caller raised.
+  void finish();
+
+  bool done() const noexcept { return done_; }
+  bool unsent() const noexcept;
+  virtual Status status() const noexcept;
+  const std::string& message() const noexcept;
+  nanobind::list statuses() const;
+
+  void provide_sinks(Transfer& transfer, size_t first, size_t count) noexcept override;
+  void ended(Transfer& transfer) noexcept override;
+
+ protected:
+  // Appends one item, in a new transfer when the last one is full: by count, by size of its capsule
+  // or of its data.
+  TransferItem& add_item(Opcode opcode, Bytes key, uint64_t data_bytes);
+  Transfer& only_transfer() noexcept { return transfers_.front(); }
+  const Transfer& only_transfer() const noexcept { return transfers_.front(); }
+  const TransferItem& only_item() const noexcept { return transfers_.front().items.front(); }
+  virtual void collect() {}
+  void keep_error() noexcept { error_ = std::current_exception(); }
+
+  HeldBuffers buffers_;
+  std::deque<Transfer> transfers_;  // Never moved: the initiator holds pointers.
+
+ private:
+  const Transfer* first_failed() const noexcept;
+
+  size_t body_bytes_ = 0;    // Of the last transfer, estimated from above;
+  uint64_t data_bytes_ = 0;  // and its data.
+  size_t open_transfer_count_ = 0;
+  bool begun_ = false;
+  bool done_ = false;
+  std::exception_ptr error_;
+};
+
+// Outcome of one key, without a status of the whole beside it.
+class SingleOperation : public Operation {
+ public:
+  Status status() const noexcept override { return only_item().status; }
+  uint64_t value_length() const noexcept { return only_item().value_length; }
+  uint64_t version() const noexcept { return only_item().version; }
+  nanobind::bytes reply() const;
+};
+
+}  // namespace kvstrata

@@ -1,0 +1,18 @@
+// The client's half of the hello: from a host name to a connection that takes capsules.
+#pragma once
+
+#include <string>
+
+#include "transport/native/deadline.h"
+#include "transport/native/hello.h"
+#include "transport/native/socket.h"
+
+namespace kvstrata {
+
+// Connects to a node and exchanges hellos. `node` holds the node's answer afterwards.
+// Returns: Ok; the node's refusal (Denied, Busy, Unsupported, ...); Invalid (it speaks something
+// else); kStatusClosed; kStatusTimedOut. `error` says what was wrong and what to do.
+Status greet(const std::string& host, uint16_t port, const ClientHello& client, Deadline deadline,
+             Socket* socket, NodeHello* node, std::string* error);
+
+}  // namespace kvstrata

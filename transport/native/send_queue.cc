@@ -1,0 +1,97 @@
+#include "transport/native/send_queue.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace kvstrata {
+
+namespace {
+
+constexpr size_t kCopyBytesMax = 4096;  // Below this a copy is cheaper than one more iovec.
+constexpr size_t kSegmentsPerSend = 64;
+constexpr size_t kStagedSentMax = 256 * 1024;  // Then the rest moves to the front.
+
+}  // namespace
+
+void SendQueue::push_staged(Transfer* transfer, size_t count) {
+  byte_count_ += count;
+  if (!segments_.empty() && segments_.back().transfer == transfer &&
+      segments_.back().memory == nullptr) {
+    segments_.back().size += count;
+    return;
+  }
+  segments_.push_back({transfer, nullptr, count});
+  ++transfer->unsent_segment_count;
+}
+
+void SendQueue::push(Transfer* transfer, Bytes bytes) {
+  if (bytes.empty()) return;
+  if (bytes.size() <= kCopyBytesMax) {
+    staged_.append(bytes);
+    push_staged(transfer, bytes.size());
+    return;
+  }
+  segments_.push_back({transfer, bytes.data(), bytes.size()});
+  ++transfer->unsent_segment_count;
+  byte_count_ += bytes.size();
+}
+
+ssize_t SendQueue::flush(int fd, std::vector<Transfer*>* sent) {
+  std::array<iovec, kSegmentsPerSend> pieces;
+  size_t count = 0;
+  std::byte* staged = staged_.data() + staged_sent_;
+  for (const Segment& segment : segments_) {
+    if (count == pieces.size()) break;
+    auto* begin = segment.memory != nullptr ? const_cast<std::byte*>(segment.memory) : staged;
+    pieces[count++] = {begin, segment.size};
+    if (segment.memory == nullptr) staged += segment.size;
+  }
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = count;
+  ssize_t written = 0;
+  do {
+    written = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (written < 0 && errno == EINTR);
+  if (written > 0) take_off(static_cast<size_t>(written), sent);
+  return written;
+}
+
+void SendQueue::take_off(size_t count, std::vector<Transfer*>* sent) {
+  byte_count_ -= count;
+  while (count != 0) {
+    Segment& front = segments_.front();
+    size_t gone = std::min(count, front.size);
+    count -= gone;
+    front.size -= gone;
+    front.transfer->begun = true;
+    if (front.memory != nullptr) {
+      front.memory += gone;
+    } else {
+      staged_sent_ += gone;
+    }
+    if (front.size != 0) continue;
+    if (--front.transfer->unsent_segment_count == 0) sent->push_back(front.transfer);
+    segments_.pop_front();
+  }
+  if (segments_.empty()) {
+    staged_.clear();
+    staged_sent_ = 0;
+  } else if (staged_sent_ > kStagedSentMax) {
+    staged_.erase_front(staged_sent_);
+    staged_sent_ = 0;
+  }
+}
+
+void SendQueue::clear() noexcept {
+  segments_.clear();
+  staged_.clear();
+  staged_sent_ = 0;
+  byte_count_ = 0;
+}
+
+}  // namespace kvstrata

@@ -1,0 +1,152 @@
+#include "transport/native/socket.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+namespace kvstrata {
+
+namespace {
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const { freeaddrinfo(list); }
+};
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+
+Addresses resolve(const std::string& host, uint16_t port, int flags, std::string* error) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | flags;
+  addrinfo* list = nullptr;
+  int code = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
+  if (code == 0) return Addresses(list);
+  *error = "cannot resolve host '" + host +
+           "': " + (code == EAI_SYSTEM ? std::strerror(errno) : gai_strerror(code));
+  return nullptr;
+}
+
+Socket open_socket(const addrinfo& address) noexcept {
+  Socket socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  int on = 1;
+  if (socket) setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return socket;
+}
+
+// Returns 0 or an errno; ETIMEDOUT when the deadline passed first.
+int connect_one(const addrinfo& address, Deadline deadline, Socket* result) {
+  Socket socket = open_socket(address);
+  if (!socket) return errno;
+  int code = 0;
+  if (::connect(socket.fd(), address.ai_addr, address.ai_addrlen) != 0) {
+    if (errno != EINPROGRESS) return errno;
+    Wait wait = Wait::Interrupted;
+    while (wait == Wait::Interrupted) wait = wait_ready(socket.fd(), POLLOUT, deadline);
+    if (wait == Wait::TimedOut) return ETIMEDOUT;
+    socklen_t size = sizeof code;
+    if (getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &code, &size) != 0) return errno;
+  }
+  if (code == 0) *result = std::move(socket);
+  return code;
+}
+
+std::string explain(int code, const std::string& name) {
+  switch (code) {
+    case ECONNREFUSED:
+      return "connection refused by " + name +
+             ": is a node running there? start one with 'kvstrata serve'";
+    case ETIMEDOUT:
+      return "no answer from " + name +
+             ": check host, port and firewall, or allow a longer timeout";
+    default:
+      return "cannot connect to " + name + ": " + std::strerror(code);
+  }
+}
+
+}  // namespace
+
+Socket& Socket::operator=(Socket&& other) noexcept {
+  if (this != &other) {
+    close();
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+void Socket::close() noexcept {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+int Socket::release() noexcept { return std::exchange(fd_, -1); }
+
+std::string endpoint_name(const std::string& host, uint16_t port) {
+  bool bare_ipv6 = host.find(':') != std::string::npos && !host.starts_with('[');
+  return (bare_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+Status connect_tcp(const std::string& host, uint16_t port, Deadline deadline, Socket* socket,
+                   std::string* error) {
+  Addresses addresses = resolve(host, port, 0, error);
+  if (addresses == nullptr) return kStatusClosed;
+  int64_t left = 0;
+  for (const addrinfo* each = addresses.get(); each != nullptr; each = each->ai_next) ++left;
+  int code = 0;
+  for (const addrinfo* each = addresses.get(); each != nullptr; each = each->ai_next, --left) {
+    // A share of the time each, so that one dead address does not use up that of all.
+    code = connect_one(*each, deadline.at_most_ms(deadline.left_ms() / left), socket);
+    if (code == 0) return Status::Ok;
+  }
+  *error = explain(code, endpoint_name(host, port));
+  return code == ETIMEDOUT ? kStatusTimedOut : kStatusClosed;
+}
+
+Socket listen_tcp(const std::string& host, uint16_t port, int backlog, std::string* error) {
+  Addresses addresses = resolve(host, port, AI_PASSIVE, error);
+  if (addresses == nullptr) return Socket();
+  Socket socket = open_socket(*addresses);
+  int on = 1;
+  if (socket && setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+      ::bind(socket.fd(), addresses->ai_addr, addresses->ai_addrlen) == 0 &&
+      ::listen(socket.fd(), backlog) == 0) {
+    return socket;
+  }
+  *error = "cannot listen on " + endpoint_name(host, port) + ": " + std::strerror(errno);
+  return Socket();
+}
+
+Socket accept_tcp(const Socket& listener) noexcept {
+  Socket socket(::accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  int on = 1;
+  if (socket) setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return socket;
+}
+
+uint16_t local_port(const Socket& socket) noexcept {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+  return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
+                                             : reinterpret_cast<sockaddr_in&>(address).sin_port);
+}
+
+Wait wait_ready(int fd, short events, Deadline deadline) noexcept {
+  pollfd waiting{fd, events, 0};
+  int timeout_ms = static_cast<int>(std::min<int64_t>(deadline.left_ms(), INT_MAX));
+  int ready = ::poll(&waiting, 1, timeout_ms);
+  if (ready > 0) return Wait::Ready;
+  return ready == 0 ? Wait::TimedOut : Wait::Interrupted;
+}
+
+}  // namespace kvstrata

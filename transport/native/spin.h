@@ -1,0 +1,30 @@
+// When a client waits for an answer by looking again and again instead of sleeping: as long as
+// recent answers came about as fast as it is willing to spin.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace kvstrata {
+
+class SpinPolicy {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit SpinPolicy(uint32_t spin_us) : budget_(std::chrono::microseconds(spin_us)) {}
+
+  // A slept-through wait contains the wake-up, which spinning would have saved: hence twice the
+  // budget.
+  bool worthwhile() const noexcept { return budget_.count() != 0 && average_ <= 2 * budget_; }
+  Clock::duration budget() const noexcept { return budget_; }
+  void observe(Clock::duration wait) noexcept {
+    average_ += (std::min(wait, 16 * budget_) - average_) / 8;
+  }
+
+ private:
+  Clock::duration budget_;
+  Clock::duration average_{};
+};
+
+}  // namespace kvstrata

@@ -343,6 +343,8 @@ def _explain(error: ValidationError, values: Mapping[tuple[str, ...], tuple[obje
         words = detail["msg"].removeprefix("Value error, ")
         if detail["type"] == "extra_forbidden":
             words = "unknown setting" + _suggestion(key)
+        elif key in values and detail["type"] != "value_error" and "pools" not in key:
+            words = f"{words}, not {values[key][0]!r}"  # Below pools it may be a secret.
         problems.append(f"{'.'.join(key)}{origin}: {words}")
     return "the configuration is not valid: " + "; ".join(problems)
 

@@ -1,0 +1,150 @@
+"""The calls over many keys. One outcome a key, in order; what failed comes as one BatchError."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeVar
+
+from kvstrata import _kernel
+from kvstrata.store.buffers import Memory, as_key, as_sink, as_source
+from kvstrata.store.call import Batch, Call
+from kvstrata.store.errors import UsageError
+from kvstrata.store.operations import (
+    OPCODE_DELETE,
+    OPCODE_EXISTS,
+    OPCODE_EXPIRE,
+    OPCODE_PREFIX_LENGTH,
+    OUTCOMES,
+    Key,
+    ttl_ms,
+)
+from kvstrata.store.results import Outcome
+from kvstrata.store.statuses import EXISTS, NOT_FOUND, OK, failure
+
+T = TypeVar("T")
+Pairs = Mapping[bytes, Memory] | Mapping[str, Memory] | Iterable[tuple[Key, Memory]]
+
+_DONE_OR_MISSING: Final = frozenset((OK, NOT_FOUND))
+_DONE_OR_EXISTED: Final = frozenset((OK, EXISTS))
+
+
+def put_many(pairs: Pairs, ttl: float | None, if_absent: bool) -> Batch[_kernel.PutMany, Outcome]:
+    """PUT of many values."""
+    items = list(pairs.items() if isinstance(pairs, Mapping) else pairs)
+    keys = _as_keys([key for key, _ in items])
+    values = [as_source(value) for _, value in items]
+    milliseconds = ttl_ms(ttl)
+
+    def make(indices: Sequence[int]) -> _kernel.PutMany:
+        return _kernel.PutMany(
+            _chosen(keys, indices),
+            _chosen(values, indices),
+            ttl_ms=milliseconds,
+            if_absent=if_absent,
+        )
+
+    return Batch(
+        "put_many",
+        keys,
+        make,
+        lambda operation: [OUTCOMES[result] for result in operation.results],
+        _DONE_OR_EXISTED,
+    )
+
+
+def get_many(keys: Iterable[Key]) -> Batch[_kernel.GetMany, bytes | None]:
+    """GET of many values into new memory."""
+    names = _as_keys(keys)
+    return Batch(
+        "get_many",
+        names,
+        lambda indices: _kernel.GetMany(_chosen(names, indices)),
+        lambda operation: operation.values,
+        _DONE_OR_MISSING,
+        safe=True,
+    )
+
+
+def get_many_into(
+    keys: Iterable[Key], buffers: Iterable[Memory]
+) -> Batch[_kernel.GetMany, int | None]:
+    """GET of many values into the caller's memory, one buffer a key."""
+    names = _as_keys(keys)
+    sinks = [as_sink(buffer) for buffer in buffers]
+    if len(names) != len(sinks):
+        raise UsageError(f"get_many_into takes one buffer a key, not {len(sinks)} for {len(names)}")
+
+    def read(operation: _kernel.GetMany) -> list[int | None]:
+        return [
+            length if status == OK else None
+            for status, length in zip(operation.statuses, operation.lengths, strict=True)
+        ]
+
+    return Batch(
+        "get_many_into",
+        names,
+        lambda indices: _kernel.GetMany(_chosen(names, indices), _chosen(sinks, indices)),
+        read,
+        _DONE_OR_MISSING,
+        safe=True,
+        fills=True,
+    )
+
+
+def exists_many(keys: Iterable[Key]) -> Batch[_kernel.KeysOnly, bool]:
+    """EXISTS of many keys."""
+    return _present_many("exists_many", OPCODE_EXISTS, keys, safe=True)
+
+
+def delete_many(keys: Iterable[Key]) -> Batch[_kernel.KeysOnly, bool]:
+    """DELETE of many keys."""
+    return _present_many("delete_many", OPCODE_DELETE, keys)
+
+
+def expire_many(keys: Iterable[Key], seconds: float | None) -> Batch[_kernel.KeysOnly, bool]:
+    """EXPIRE of many keys, all after the same time."""
+    milliseconds = ttl_ms(math.inf if seconds is None else seconds)
+    return _present_many("expire_many", OPCODE_EXPIRE, keys, milliseconds)
+
+
+def prefix_length(keys: Iterable[Key]) -> Call[_kernel.KeysOnly, int]:
+    """PREFIX_LENGTH: how many keys from the front exist without a gap."""
+    names = _as_keys(keys)
+
+    def read(operation: _kernel.KeysOnly) -> int:
+        if operation.status != OK:
+            subject = f"prefix_length of {len(names)} keys"
+            raise failure(operation.status, subject, operation.message)
+        return operation.prefix_length
+
+    return Call(
+        lambda: _kernel.KeysOnly(OPCODE_PREFIX_LENGTH, names),
+        read,
+        lambda: f"prefix_length of {len(names)} keys",
+        safe=True,
+    )
+
+
+def _present_many(
+    name: str, opcode: int, keys: Iterable[Key], milliseconds: int = 0, *, safe: bool = False
+) -> Batch[_kernel.KeysOnly, bool]:
+    names = _as_keys(keys)
+    return Batch(
+        name,
+        names,
+        lambda indices: _kernel.KeysOnly(opcode, _chosen(names, indices), ttl_ms=milliseconds),
+        lambda operation: [status == OK for status in operation.statuses],
+        _DONE_OR_MISSING,
+        safe=safe,
+    )
+
+
+def _as_keys(keys: Iterable[Key]) -> list[bytes]:
+    if isinstance(keys, bytes | str):
+        raise UsageError(f"a list of keys is wanted, not one key: [{keys!r}]")
+    return [as_key(key) for key in keys]
+
+
+def _chosen(items: Sequence[T], indices: Sequence[int]) -> Sequence[T]:
+    if len(indices) == len(items):  # The usual case: the first try.
+        return items
+    return [items[index] for index in indices]

@@ -1,0 +1,147 @@
+"""One call of a store as data: how to build its operation, and what its outcome means.
+
+The blocking and the asyncio store run the same calls; neither knows what an operation holds.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, TypeVar
+
+from kvstrata import _kernel
+from kvstrata.store import buffers
+from kvstrata.store.errors import BatchError, Error
+from kvstrata.store.statuses import BUSY, CLOSING, OK, failure
+
+O = TypeVar("O", bound=_kernel.Operation)  # noqa: E741
+T = TypeVar("T")
+
+# With these the connection or the node failed, not one key.
+_FATES: Final = frozenset((_kernel.CLOSED, _kernel.TIMED_OUT, CLOSING))
+
+
+class Call(Generic[O, T]):
+    """A call of one operation.
+
+    Args:
+        build: makes a fresh operation for each try.
+        read: the result of one that ended, or an exception raised.
+        subject: what is attempted, for messages.
+        key: whose shard should serve it; None: any.
+        safe: whether it only reads, so that sending it twice does no harm.
+        fills: whether it writes into memory of the caller, who may take it back at any time.
+    """
+
+    __slots__ = ("build", "fills", "key", "read", "safe", "subject")
+
+    def __init__(
+        self,
+        build: Callable[[], O],
+        read: Callable[[O], T],
+        subject: Callable[[], str],
+        *,
+        key: bytes | None = None,
+        safe: bool = False,
+        fills: bool = False,
+    ) -> None:
+        self.build = build
+        self.read = read
+        self.subject = subject
+        self.key = key
+        self.safe = safe
+        self.fills = fills
+
+    def settle(self, operation: O) -> int:
+        """Take in what has been decided. Returns the status that tells whether to try again."""
+        return operation.status
+
+    def result(self, operation: O) -> T:
+        """The call's result, or its exception, from the operation of the last try."""
+        return self.read(operation)
+
+    def failed(self, status: int, message: str = "") -> Error:
+        """The exception for a try that ended without an outcome."""
+        return failure(status, self.subject(), message)
+
+
+class Batch(Call[O, list[T]]):
+    """A call over many keys. Keys that met BUSY or a broken connection are tried again alone.
+
+    Args:
+        name: of the method, for messages.
+        keys: all of them.
+        make: an operation over the keys of these indices.
+        values: one result a key of the operation, in order; those of failed keys are ignored.
+        outcomes: statuses that are results, not failures.
+    """
+
+    __slots__ = ("_failures", "_make", "_outcomes", "_pending", "_results", "_values", "keys")
+
+    def __init__(
+        self,
+        name: str,
+        keys: Sequence[bytes],
+        make: Callable[[Sequence[int]], O],
+        values: Callable[[O], list[T]],
+        outcomes: frozenset[int],
+        *,
+        safe: bool = False,
+        fills: bool = False,
+    ) -> None:
+        super().__init__(
+            lambda: make(self._pending),
+            self._conclude,
+            lambda: f"{name} of {len(keys)} keys",
+            safe=safe,
+            fills=fills,
+        )
+        self.keys = keys
+        self._values = values
+        self._outcomes = outcomes
+        self._pending: Sequence[int] = range(len(keys))
+        self._results: list[T] = []
+        self._failures: dict[int, int] = {}
+
+    def settle(self, operation: O) -> int:
+        statuses = set(operation.statuses)
+        values = self._values(operation)
+        if statuses <= self._outcomes and len(self._pending) == len(self.keys):
+            self._results = values
+            return operation.status
+        if not self._results:
+            self._results = list(values)
+        again = []
+        for index, status, value in zip(self._pending, operation.statuses, values, strict=True):
+            self._failures.pop(index, None)
+            self._results[index] = value
+            if status not in self._outcomes:
+                self._failures[index] = status
+                if status in (BUSY, _kernel.CLOSED):
+                    again.append(index)
+        self._pending = again
+        return BUSY if BUSY in statuses else operation.status
+
+    def _conclude(self, operation: O) -> list[T]:
+        if not self._failures:
+            if operation.status != OK:
+                raise self.failed(operation.status, operation.message)
+            return self._results
+        kinds = set(self._failures.values())
+        fate = next(iter(kinds & _FATES), None)
+        if fate is None and len(kinds) == 1 and len(self._failures) == len(self.keys):
+            fate = kinds.pop()
+        if fate is not None:
+            raise self.failed(fate, operation.message)
+        raise self._partly_failed()
+
+    def _partly_failed(self) -> BatchError:
+        failures = {
+            index: failure(status, f"key {buffers.show(self.keys[index])}")
+            for index, status in sorted(self._failures.items())
+        }
+        outcomes = [failures.get(index, result) for index, result in enumerate(self._results)]
+        first = next(iter(failures))
+        return BatchError(
+            f"{len(failures)} of the {self.subject()} failed, first at index {first}:"
+            f" {failures[first]}",
+            outcomes=outcomes,
+            failures=failures,
+        )

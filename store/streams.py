@@ -1,0 +1,263 @@
+"""Files and objects: whole files in bounded memory, and an object opened as a file.
+
+Objects are read by ranges. The version is the same in all pieces of one reading, or it fails:
+pieces of two values never mix.
+"""
+
+import contextlib
+import io
+import mmap
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final, Literal
+
+from typing_extensions import Buffer
+
+from kvstrata.store import buffers
+from kvstrata.store.errors import ChangedError, UsageError
+from kvstrata.store.results import ObjectStat, RangeResult
+
+if TYPE_CHECKING:
+    from kvstrata.store.client import Store
+    from kvstrata.store.operations import Key
+
+PIECE_BYTES: Final = 8 << 20
+# A mapped file that somebody truncates meanwhile kills the process (SIGBUS), so what fits memory
+# easily is read instead.
+_MAPPED_BYTES_MIN: Final = 64 << 20
+_READ_AHEAD_BYTES: Final = 1 << 20
+RESTART_COUNT_MAX: Final = 3
+
+
+@contextlib.contextmanager
+def file_content(path: "str | os.PathLike[str]") -> Iterator[bytes | mmap.mmap]:
+    """The content of a file, in memory if it is small, else mapped."""
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size < _MAPPED_BYTES_MIN:
+            yield file.read()
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            content.madvise(mmap.MADV_SEQUENTIAL)
+            yield content
+
+
+class Reading:
+    """One reading of an object by ranges: where it is, and that it is still the same object."""
+
+    def __init__(self, key: "Key") -> None:
+        self._key = key
+        self.offset = 0
+        self.size = 0
+        self._version: int | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the whole value has been read."""
+        return self._version is not None and self.offset >= self.size
+
+    def accept(self, result: RangeResult | None) -> bool:
+        """Take in the range read at `offset`. False if there is no such object.
+
+        Raises:
+            ChangedError: it is not the object of the ranges before, or ends too early.
+        """
+        if result is None and self._version is None:
+            return False
+        if (
+            result is None
+            or self._version not in (None, result.version)
+            or (result.length == 0 and self.offset < result.size)
+        ):
+            raise changed(self._key)
+        self._version, self.size = result.version, result.size
+        self.offset += result.length
+        return True
+
+
+def changed(key: "Key") -> ChangedError:
+    """What a reader by ranges raises when its object is no longer the one it began with."""
+    return ChangedError(
+        f"{buffers.show(buffers.as_key(key))} was replaced, appended to or removed while it was"
+        " read piece by piece: read it again"
+    )
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which takes the path's place, whole and on disk, if the block succeeds."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with open(draft, "xb") as file:
+            yield file
+            to_disk(file)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def to_disk(file: BinaryIO) -> None:
+    """Wait until all that was written is on the device."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def get_file(
+    store: "Store",
+    key: "Key",
+    path: Path,
+    timeout: float | None,
+    progress: Callable[[int, int], None] | None,
+) -> int | None:
+    """See `Store.get_file`."""
+    for _ in range(RESTART_COUNT_MAX):
+        with contextlib.suppress(ChangedError):
+            return _copy(store, key, path, timeout, progress)
+    return _copy(store, key, path, timeout, progress)
+
+
+def _copy(
+    store: "Store",
+    key: "Key",
+    path: Path,
+    timeout: float | None,
+    progress: Callable[[int, int], None] | None,
+) -> int | None:
+    piece = bytearray(PIECE_BYTES)
+    reading = Reading(key)
+    if not reading.accept(store.get_range_into(key, 0, piece, timeout)):
+        return None
+    with replacing(path) as file:
+        written = 0
+        while True:
+            file.write(memoryview(piece)[: reading.offset - written])
+            written = reading.offset
+            if progress is not None:
+                progress(written, reading.size)
+            if reading.ended:
+                return reading.size
+            reading.accept(store.get_range_into(key, reading.offset, piece, timeout))
+
+
+def open_object(
+    store: "Store", key: "Key", mode: Literal["rb", "wb", "ab"], timeout: float | None
+) -> io.BufferedIOBase:
+    """See `Store.open`."""
+    if mode == "rb":
+        status = store.stat(key, timeout)
+        if status is None:
+            raise FileNotFoundError(f"there is no key {key!r} in {store.url}")
+        reader = ObjectReader(store, key, status, timeout)
+        return io.BufferedReader(reader, _READ_AHEAD_BYTES)
+    if mode == "wb":
+        return ObjectWriter(store, key, timeout)
+    if mode == "ab":
+        return io.BufferedWriter(ObjectAppender(store, key, timeout), PIECE_BYTES)
+    raise UsageError(f"mode is 'rb', 'wb' or 'ab', not {mode!r}: values are bytes")
+
+
+class ObjectReader(io.RawIOBase):
+    """Reads an object by ranges, as it was when it was opened."""
+
+    def __init__(
+        self, store: "Store", key: "Key", status: ObjectStat, timeout: float | None
+    ) -> None:
+        super().__init__()
+        self._store = store
+        self._key = key
+        self._timeout = timeout
+        self._size = status.size
+        self._version = status.version
+        self._offset = 0
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def seekable(self) -> bool:
+        """True."""
+        return True
+
+    def tell(self) -> int:
+        """The offset of the next byte."""
+        return self._offset
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to an offset from the start, from here or from the end; it may lie beyond the end."""
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._offset, os.SEEK_END: self._size}
+        if whence not in base or base[whence] + offset < 0:
+            raise UsageError(f"cannot seek to {offset} from whence {whence}")
+        self._offset = base[whence] + offset
+        return self._offset
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Fill the buffer as far as the object goes.
+
+        Raises:
+            ChangedError: the object is not the one that was opened.
+        """
+        view = memoryview(buffer).cast("B")[: max(0, self._size - self._offset)]
+        if len(view) == 0:
+            return 0
+        result = self._store.get_range_into(self._key, self._offset, view, self._timeout)
+        if result is None or result.version != self._version:
+            raise changed(self._key)
+        self._offset += result.length
+        return result.length
+
+
+class ObjectWriter(io.BytesIO):
+    """Gathers a value and puts it when closed; dropped or left by an exception, it puts nothing."""
+
+    def __init__(self, store: "Store", key: "Key", timeout: float | None) -> None:
+        super().__init__()
+        self._store = store
+        self._key = key
+        self._timeout = timeout
+
+    def close(self) -> None:
+        """Put the value."""
+        if self.closed:
+            return
+        try:
+            with self.getbuffer() as value:
+                self._store.put(self._key, value, timeout=self._timeout)
+        finally:
+            super().close()
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is not None:
+            super().close()
+        self.close()
+
+    def __del__(self) -> None:
+        super().close()
+
+
+class ObjectAppender(io.RawIOBase):
+    """Appends what is written at the object's end, as long as nobody else does."""
+
+    def __init__(self, store: "Store", key: "Key", timeout: float | None) -> None:
+        super().__init__()
+        self._store = store
+        self._key = key
+        self._timeout = timeout
+        status = store.stat(key, timeout)
+        self._length = status.size if status else 0
+
+    def writable(self) -> bool:
+        """True."""
+        return True
+
+    def write(self, data: Buffer) -> int:
+        """Append the bytes.
+
+        Raises:
+            MismatchError: somebody else has appended or replaced the object.
+        """
+        before = self._length
+        self._length = self._store.append(self._key, data, before, self._timeout)
+        return self._length - before

@@ -1,28 +1,38 @@
 """Interleaved rounds: every entrant once a round, so that drift of the machine hits all alike."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
-from bench.contestants.work import Outcome, Work
+from bench.contestants.work import Operation, Outcome, Work
 from bench.probe import Probe
 from bench.process import ServerProcess
+from bench.record import Plan
 
 
 @dataclass(frozen=True)
-class Entrant:
-    """A contestant, the server processes that work for it, and what it is to do."""
+class Side:
+    """A contestant and the server processes that work for it."""
 
     name: str
     probe: Probe
     servers: tuple[ServerProcess, ...]
-    work: Work
 
-    def run(self, seed: int) -> "Round":
-        before_s = sum(server.cpu_s() for server in self.servers)
-        outcome = self.probe.ask(self.work.seeded(seed))
-        after_s = sum(server.cpu_s() for server in self.servers)
-        return Round(outcome, self.work, after_s - before_s)
+    def load(self, size_bytes: int, key_count: int) -> None:
+        """Store the keys that later work of this size will read."""
+        self.probe.ask(Work(Operation.LOAD, size_bytes, key_count))
+
+    def run(self, work: Work) -> "Round":
+        """Do `work` once, and watch the servers' CPU time meanwhile."""
+        before_s = self._server_cpu_s()
+        outcome = self.probe.ask(work)
+        after_s = self._server_cpu_s()
+        if work.operation is Operation.PUT:
+            self.probe.ask(replace(work, operation=Operation.TIDY))
+        return Round(outcome, work, after_s - before_s)
+
+    def _server_cpu_s(self) -> float:
+        return sum(server.cpu_s() for server in self.servers)
 
 
 @dataclass(frozen=True)
@@ -46,24 +56,32 @@ class Round:
         return self.server_cpu_s * 1e6 / self.outcome.call_count
 
 
-def interleave(
-    entrants: Sequence[Entrant], round_count: int, seed: int
-) -> dict[str, tuple[Round, ...]]:
-    """Rounds of each entrant by its name; a first round warms up and is not returned.
+def interleave(entrants: Sequence[tuple[Side, Work]], plan: Plan) -> list[tuple[Round, ...]]:
+    """The rounds of each entrant, in the entrants' order; a first round only warms up.
 
     The order turns by one each round, so that nobody always runs after the same neighbour.
     """
-    rounds: dict[str, list[Round]] = {entrant.name: [] for entrant in entrants}
-    assert len(rounds) == len(entrants), "entrants need different names"
-    for number in range(round_count + 1):
+    results: list[list[Round]] = [[] for _ in entrants]
+    places = range(len(entrants))
+    for number in range(plan.round_count + 1):
         turn = number % len(entrants)
-        for entrant in (*entrants[turn:], *entrants[:turn]):
-            result = entrant.run(seed + number)
+        for place in (*places[turn:], *places[:turn]):
+            side, work = entrants[place]
+            result = side.run(work.seeded(plan.seed + number))
             if number > 0:
-                rounds[entrant.name].append(result)
-    return {name: tuple(results) for name, results in rounds.items()}
+                results[place].append(result)
+    return [tuple(rounds) for rounds in results]
 
 
-def server_cpu_us(rounds: Sequence[Round]) -> float:
-    """The median CPU time of the servers a call, in us, to be quoted beside the figure."""
-    return median(result.server_cpu_us_per_call for result in rounds)
+def p50_us(rounds: Sequence[Round]) -> tuple[float, ...]:
+    return tuple(result.outcome.p50_us for result in rounds)
+
+
+def notes(ours: Sequence[Round], peer: Sequence[Round]) -> dict[str, float]:
+    """What is quoted beside every figure: tails, and the servers' CPU time a call."""
+    return {
+        "p99 us": median(result.outcome.p99_us for result in ours),
+        "peer's p99 us": median(result.outcome.p99_us for result in peer),
+        "server CPU us": median(result.server_cpu_us_per_call for result in ours),
+        "peer's server CPU us": median(result.server_cpu_us_per_call for result in peer),
+    }

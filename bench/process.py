@@ -7,7 +7,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,6 +15,7 @@ from typing import Self
 from bench.peers.setup import ROOT
 
 LOGS = ROOT / "build" / "bench"
+START_S_MAX = 30.0
 STOP_S_MAX = 10.0
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
@@ -25,32 +26,28 @@ class ServerProcess:
     def __init__(
         self,
         name: str,
-        command: Sequence[str | Path],
+        command: Sequence[str],
         ready: Callable[[], bool],
-        *,
-        environment: Mapping[str, str] | None = None,
-        start_s_max: float = 30.0,
     ) -> None:
         """Start `command` and wait until `ready()` holds.
 
         Raises:
-            RuntimeError: the process ended, or was not ready within `start_s_max` seconds.
+            RuntimeError: the process ended, or was not ready within `START_S_MAX` seconds.
         """
         LOGS.mkdir(parents=True, exist_ok=True)
         self.name = name
         self._log = LOGS / f"{name}.log"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [str(part) for part in command],
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **(environment or {})},
                 cwd=ROOT,
             )
         self.pid = self._process.pid
         try:
-            self._wait_until(ready, start_s_max)
+            self._wait_until(ready)
         except BaseException:
             self.stop()
             raise
@@ -88,15 +85,15 @@ class ServerProcess:
         pairs = (line.split(":", 1) for line in lines)
         return {kinds[k]: int(value.split()[0]) * 1024 for k, value in pairs if k in kinds}
 
-    def _wait_until(self, ready: Callable[[], bool], seconds_max: float) -> None:
-        deadline = time.monotonic() + seconds_max
+    def _wait_until(self, ready: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + START_S_MAX
         while not ready():
             if self._process.poll() is not None:
                 code = self._process.returncode
                 raise RuntimeError(f"{self.name} ended with {code}; {self._log}:\n{self._tail()}")
             if time.monotonic() > deadline:
                 raise RuntimeError(
-                    f"{self.name} not ready after {seconds_max} s; {self._log}:\n{self._tail()}"
+                    f"{self.name} not ready after {START_S_MAX} s; {self._log}:\n{self._tail()}"
                 )
             time.sleep(0.05)
 

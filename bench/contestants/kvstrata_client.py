@@ -3,7 +3,6 @@
 import argparse
 
 import kvstrata
-
 from bench.contestants.loop import BatchContestant, serve
 
 

@@ -18,8 +18,11 @@ from time import perf_counter_ns
 from bench.contestants.work import Operation, Outcome, Work, key_name
 
 POOL_BYTES = 128 << 20
-# What one round of puts may add to a store before its keys are deleted again.
+# What one round of puts may add to a store before TIDY deletes it again; a round ends early then.
 PUT_BYTES_MAX = 256 << 20
+PUT_COUNT_MAX = 1 << 16
+PUT_COUNT_MIN = 8
+_DELETE_LENGTH = 1000
 _PATTERN_BYTES = 1 << 20
 _FIRST_PUT_INDEX = 1 << 40  # Puts use new keys: Mooncake keeps the old value of a known one.
 
@@ -28,7 +31,8 @@ class Contestant(ABC):
     """A client of one store. Each call returns when its work is done."""
 
     def adopt(self, memory: mmap.mmap) -> None:
-        """Make memory known to a client that must register what it transfers."""
+        """Register memory that values will come from or go to; most clients need no such step."""
+        del memory
 
     @abstractmethod
     def put(self, key: str, value: memoryview) -> None:
@@ -70,9 +74,10 @@ class Loop:
         self._source = memoryview(self._source_memory)
         self._sink = memoryview(self._sink_memory)
         self._put_indices = count(_FIRST_PUT_INDEX)
+        self._put_keys: list[str] = []
 
     def run(self, work: Work) -> Outcome:
-        """Do `work`; what it prepares and tidies up is not part of the outcome."""
+        """Do `work`; what it prepares is not part of the outcome."""
         gc.disable()
         try:
             samples = self._samples(work)
@@ -93,6 +98,9 @@ class Loop:
         match work.operation:
             case Operation.LOAD:
                 self._load(work)
+                return []
+            case Operation.TIDY:
+                self._tidy()
                 return []
             case Operation.GET_INTO:
                 return self._get_into(work)
@@ -128,12 +136,17 @@ class Loop:
 
     def _put(self, work: Work) -> list[int]:
         size = work.size_bytes
-        call_count_max = max(8, PUT_BYTES_MAX // size)
+        call_count_max = max(PUT_COUNT_MIN, min(PUT_COUNT_MAX, PUT_BYTES_MAX // size))
         indices = islice(self._put_indices, call_count_max)
         calls = [(key_name(size, index), self._value(index, size)) for index in indices]
         samples = _timed(lambda n: self._contestant.put(*calls[n]), work.seconds, call_count_max)
-        self._contestant.delete_many([key for key, _ in calls[: len(samples)]])
+        self._put_keys += [key for key, _ in calls[: len(samples)]]
         return samples
+
+    def _tidy(self) -> None:
+        for start in range(0, len(self._put_keys), _DELETE_LENGTH):
+            self._contestant.delete_many(self._put_keys[start : start + _DELETE_LENGTH])
+        self._put_keys = []
 
     def _ask_many(self, work: Work) -> list[int]:
         if not isinstance(self._contestant, BatchContestant):

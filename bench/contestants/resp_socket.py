@@ -15,6 +15,7 @@ class RespSocket(Contestant):
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=30.0)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._head = memoryview(bytearray(16))
+        self._tail = memoryview(bytearray(2))
 
     def put(self, key: str, value: memoryview) -> None:
         head = b"*3\r\n$3\r\nSET\r\n$%d\r\n%b\r\n$%d\r\n" % (len(key), key.encode(), len(value))
@@ -23,9 +24,7 @@ class RespSocket(Contestant):
 
     def get_into(self, key: str, buffer: memoryview) -> int:
         self._socket.sendall(b"*2\r\n$3\r\nGET\r\n$%d\r\n%b\r\n" % (len(key), key.encode()))
-        self._expect(b"$%d\r\n" % len(buffer))
-        self._receive(buffer)
-        self._expect(b"\r\n")
+        self._expect(b"$%d\r\n" % len(buffer), buffer, self._tail)
         return len(buffer)
 
     def delete_many(self, keys: list[str]) -> None:
@@ -34,17 +33,23 @@ class RespSocket(Contestant):
             self._expect(b":1\r\n")
 
     def _send(self, *parts: bytes | memoryview) -> None:
-        left = sum(len(part) for part in parts) - self._socket.sendmsg(parts)
-        if left:
-            self._socket.sendall(b"".join(parts)[-left:])
+        sent = self._socket.sendmsg(parts)
+        for part in parts:
+            self._socket.sendall(part[sent:])
+            sent = max(0, sent - len(part))
 
-    def _expect(self, reply: bytes) -> None:
+    def _expect(self, reply: bytes, *rest: memoryview) -> None:
+        """Receive `reply` and what follows it, in one call if it is all there."""
         head = self._head[: len(reply)]
-        self._receive(head)
+        parts = (head, *rest)
+        received = self._socket.recvmsg_into(parts)[0]
+        for part in parts:
+            self._fill(part[received:])
+            received = max(0, received - len(part))
         if head != reply:
             raise RuntimeError(f"expected {reply!r} of the server, got {bytes(head)!r}")
 
-    def _receive(self, buffer: memoryview) -> None:
+    def _fill(self, buffer: memoryview) -> None:
         received = 0
         while received < len(buffer):
             count = self._socket.recv_into(buffer[received:])

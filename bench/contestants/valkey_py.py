@@ -23,8 +23,7 @@ class ValkeyPy(Contestant):
         return len(value)
 
     def delete_many(self, keys: list[str]) -> None:
-        for start in range(0, len(keys), 1000):
-            self._client.delete(*keys[start : start + 1000])
+        self._client.delete(*keys)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,10 @@ from typing import Self
 
 
 class Operation(StrEnum):
-    """The calls that are measured, and LOAD, which prepares the keys they read."""
+    """The calls that are measured, and what goes before and after them."""
 
-    LOAD = "load"
+    LOAD = "load"  # Stores the keys that reading operations will ask for.
+    TIDY = "tidy"  # Deletes what the last PUT stored.
     GET_INTO = "get_into"
     PUT = "put"
     EXISTS_MANY = "exists_many"

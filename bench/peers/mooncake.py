@@ -25,7 +25,7 @@ class MooncakeStore:
                 ServerProcess(
                     "mooncake-master",
                     [
-                        setup.MOONCAKE_MASTER,
+                        str(setup.MOONCAKE_MASTER),
                         "--rpc_address=127.0.0.1",
                         f"--rpc_port={self.master_port}",
                         f"--metrics_port={free_port()}",
@@ -56,7 +56,7 @@ class MooncakeStore:
     def _holder(self) -> ServerProcess:
         ready = setup.ENVIRONMENT / f"holder-{self.master_port}.ready"
         ready.unlink(missing_ok=True)
-        command = [setup.PYTHON, "-m", "bench.peers.mooncake_holder"]
+        command = [str(setup.PYTHON), "-m", "bench.peers.mooncake_holder"]
         command += ["--port", str(free_port()), "--master-port", str(self.master_port)]
         command += ["--segment-bytes", str(SEGMENT_BYTES), "--ready-file", str(ready)]
         return ServerProcess("mooncake-holder", command, ready.exists)

@@ -32,6 +32,4 @@ if __name__ == "__main__":
     parser.add_argument("--segment-bytes", type=int, required=True)
     parser.add_argument("--ready-file", type=Path, required=True)
     arguments = parser.parse_args()
-    hold(
-        arguments.port, arguments.master_port, arguments.segment_bytes, arguments.ready_file
-    )
+    hold(arguments.port, arguments.master_port, arguments.segment_bytes, arguments.ready_file)

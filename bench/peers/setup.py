@@ -16,11 +16,8 @@ MOONCAKE_MASTER = ENVIRONMENT / "bin" / "mooncake_master"
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 # redis-benchmark drives Valkey with many connections; Mooncake links the two libraries.
-SYSTEM_PACKAGES = {
-    "redis-tools": lambda: shutil.which("redis-benchmark") is not None,
-    "libibverbs1": lambda: _has_library("libibverbs.so.1"),
-    "libnuma1": lambda: _has_library("libnuma.so.1"),
-}
+SYSTEM_PROGRAMS = {"redis-tools": "redis-benchmark"}
+SYSTEM_LIBRARIES = {"libibverbs1": "libibverbs.so.1", "libnuma1": "libnuma.so.1"}
 
 
 def set_up() -> None:
@@ -49,7 +46,11 @@ def valkey_server() -> Path:
 
 
 def _install_system_packages() -> None:
-    missing = [name for name, is_there in SYSTEM_PACKAGES.items() if not is_there()]
+    loadable = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True)
+    missing = [
+        *(name for name, program in SYSTEM_PROGRAMS.items() if shutil.which(program) is None),
+        *(name for name, library in SYSTEM_LIBRARIES.items() if library not in loadable.stdout),
+    ]
     if not missing:
         return
     if os.geteuid() != 0:
@@ -57,8 +58,3 @@ def _install_system_packages() -> None:
     subprocess.run(["apt-get", "update", "-qq"], check=True)
     install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends"]
     subprocess.run([*install, *missing], check=True)
-
-
-def _has_library(name: str) -> bool:
-    listing = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True)
-    return name in listing.stdout

@@ -5,6 +5,7 @@ import socket
 from typing import Self
 
 from bench.peers import setup
+from bench.probe import Probe
 from bench.process import ServerProcess, accepts_connections, free_port
 
 
@@ -13,13 +14,17 @@ class ValkeyServer(ServerProcess):
 
     def __init__(self, port: int) -> None:
         self.port = port
-        command = [setup.valkey_server(), "--port", str(port), "--bind", "127.0.0.1"]
+        command = [str(setup.valkey_server()), "--port", str(port), "--bind", "127.0.0.1"]
         command += ["--save", "", "--appendonly", "no"]
         super().__init__(f"valkey-{port}", command, lambda: accepts_connections(port))
 
     @classmethod
     def start(cls) -> Self:
         return cls(free_port())
+
+    def client(self, module: str) -> Probe:
+        """A measuring client, `bench.contestants.MODULE`, in a process of its own."""
+        return Probe(setup.PYTHON, module, ["--port", str(self.port)])
 
     def used_memory_bytes(self) -> int:
         """Valkey's own count, `used_memory`: values, keys and what it needs to find them."""

@@ -1,0 +1,73 @@
+"""`python -m bench setup | bars`: sets the peers up, or measures the bars and judges them."""
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+
+from bench.bars import (
+    cpu_growth,
+    existence,
+    large_values,
+    memory_per_key,
+    mooncake_transfers,
+    quiet_neighbour,
+    small_values,
+)
+from bench.peers import setup
+from bench.picture import draw
+from bench.record import FULL, RESULTS, SHORT, Comparison, Plan, table, write
+
+BARS: dict[str, Callable[[Plan], Iterator[Comparison]]] = {
+    "small-values": small_values.compare,
+    "large-values": large_values.compare,
+    "mooncake-transfers": mooncake_transfers.compare,
+    "existence": existence.compare,
+    "memory-per-key": memory_per_key.compare,
+    "cpu-growth": cpu_growth.compare,
+    "quiet-neighbour": quiet_neighbour.compare,
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Returns the exit status: 0 when every bar was measured and kept its limit."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("setup", help="install the peers into build/peers")
+    bars = commands.add_parser("bars", help="measure, print a table, write bench/results/")
+    bars.add_argument("names", nargs="*", metavar="BAR", help=f"of {', '.join(BARS)}; else all")
+    bars.add_argument("--full", action="store_true", help="more rounds, 10 million keys")
+    chosen = parser.parse_args(arguments)
+    setup.set_up()
+    if chosen.command == "setup":
+        return 0
+    if unknown := set(chosen.names) - set(BARS):
+        parser.error(f"no such bar: {', '.join(sorted(unknown))}; there are {', '.join(BARS)}")
+    return _measure(chosen.names or list(BARS), FULL if chosen.full else SHORT)
+
+
+def _measure(names: Sequence[str], plan: Plan) -> int:
+    load_average = os.getloadavg()[0]
+    comparisons: list[Comparison] = []
+    broken: list[str] = []
+    for name in names:
+        print(f"measuring {name} ...", file=sys.stderr, flush=True)
+        try:
+            comparisons += BARS[name](plan)
+        except Exception:  # One broken bar must not hide what the others came to.
+            traceback.print_exc()
+            broken.append(name)
+    path = write(comparisons, plan, load_average)
+    print(table(comparisons))
+    if comparisons:
+        draw(comparisons, RESULTS / "bars.png")
+    failed = sum(not comparison.passed for comparison in comparisons)
+    print(f"{len(comparisons) - failed} passed, {failed} failed; {path} and bars.png beside it")
+    if broken:
+        print(f"could not be measured: {', '.join(broken)}")
+    return 1 if failed or broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

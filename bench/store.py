@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import kvstrata
 from bench.probe import Probe
@@ -35,15 +35,14 @@ class StoreServer(ServerProcess):
         return Probe(sys.executable, "kvstrata_client", ["--url", self.url(verify=verify)])
 
     def arena_used_bytes(self) -> int:
-        """Bytes of the arena that extents of values take."""
-        used: int = self._info()["memory"]["arena_used_bytes"]
-        return used
+        """Bytes of the arena that records and values take, cells and extents together."""
+        return self._count("cell_bytes") + self._count("extent_bytes")
 
     def loop_stall_count(self) -> int:
         """How often an event loop took longer than 200 us for one turn since the start."""
-        count: int = self._info()["loops"]["stall_count"]
-        return count
+        return self._count("loop_stalls")
 
-    def _info(self) -> dict[str, Any]:
+    def _count(self, name: str) -> int:
         with kvstrata.connect(self.url()) as store:
-            return store.info()
+            shards: list[dict[str, int]] = store.admin("statistics")["shards"]
+        return sum(shard[name] for shard in shards)

@@ -29,6 +29,7 @@ def compare(plan: Plan) -> Iterator[Comparison]:
         fill_store(server.url(), plan.key_count)
         growth = _used_bytes(server) - at_start
         arena_used = server.arena_used_bytes()
+        arena_resident = server.resident_bytes()["shared"]
     yield Comparison(
         bar="memory per key",
         work=f"{plan.key_count:,} keys",
@@ -40,6 +41,7 @@ def compare(plan: Plan) -> Iterator[Comparison]:
         notes={
             "with what is held at the start": (growth + at_start) / plan.key_count,
             "arena": arena_used / plan.key_count,
+            "resident arena": arena_resident / plan.key_count,
             "peer's resident set": peer_resident / plan.key_count,
         },
     )

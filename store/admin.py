@@ -88,7 +88,7 @@ class AdminDesk:
         poll.register(self._node.admin_fileno(), select.POLLIN)
         while all(descriptor != self._wake_read for descriptor, _ in poll.poll()):
             while (call := self._node.next_admin_call()) is not None:
-                self._node.complete(call.call_id, *self._answer(call))
+                self._node.complete(call, *self._answer(call))
 
     def _answer(self, call: _kernel.AdminCall) -> tuple[int, bytes]:
         """Status and payload. Nothing a command raises may end the thread."""

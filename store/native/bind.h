@@ -6,5 +6,6 @@
 namespace kvstrata {
 
 void bind_client(nanobind::module_& module);
+void bind_node(nanobind::module_& module);
 
 }  // namespace kvstrata

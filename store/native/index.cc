@@ -13,10 +13,10 @@ namespace {
 
 // A table of more homes is split. Splitting reads every record of the table, which at this size
 // takes some tens of microseconds.
-constexpr uint32_t kHomeCountMax = 1536;
+constexpr uint32_t kHomeCountMax = 1024;
 // Buddies that hold no more than this together become one: far enough below what a split leaves
-// (about 690 each) that a table does not split and merge in turn.
-constexpr uint32_t kMergeEntryCountMax = 600;
+// (about 450 each) that a table does not split and merge in turn.
+constexpr uint32_t kMergeEntryCountMax = 400;
 // The directory may have one entry for so many records. Hashes that share many bits would double
 // it in vain; their table grows instead.
 constexpr uint64_t kRecordsPerEntryMin = 128;
@@ -31,7 +31,8 @@ uint64_t first_hash(uint64_t hash, uint32_t depth) { return hash & ~(UINT64_MAX 
 uint64_t last_hash(uint64_t hash, uint32_t depth) { return hash | UINT64_MAX >> depth; }
 
 bool equal(std::span<const std::byte> left, std::span<const std::byte> right) {
-  return left.size() == right.size() && std::memcmp(left.data(), right.data(), left.size()) == 0;
+  if (left.size() != right.size()) return false;
+  return left.empty() || std::memcmp(left.data(), right.data(), left.size()) == 0;
 }
 
 }  // namespace

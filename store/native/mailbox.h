@@ -1,0 +1,74 @@
+// A queue between threads: anyone posts, the owner takes everything at once. The owner is woken through an eventfd, and only when it sleeps.
+#pragma once
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+namespace kvstrata {
+
+template <typename Owner>
+class Mailbox {
+ public:
+  using Letter = std::function<void(Owner&)>;
+
+  Mailbox() : fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+  ~Mailbox() { ::close(fd_); }
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
+
+  int fd() const noexcept { return fd_; }
+
+  void post(Letter letter) {
+    {
+      std::lock_guard lock(mutex_);
+      letters_.push_back(std::move(letter));
+    }
+    waiting_.store(true, std::memory_order_seq_cst);
+    if (sleeping_.load(std::memory_order_seq_cst)) wake();
+  }
+
+  bool has_letters() const noexcept { return waiting_.load(std::memory_order_seq_cst); }
+
+  // The owner's: true if it may sleep now, on the descriptor among others; then call `awake` afterwards.
+  bool may_sleep() noexcept {
+    sleeping_.store(true, std::memory_order_seq_cst);
+    if (!has_letters()) return true;
+    awake();
+    return false;
+  }
+  void awake() noexcept { sleeping_.store(false, std::memory_order_relaxed); }
+  void clear_wake() noexcept {
+    uint64_t count = 0;
+    [[maybe_unused]] auto read = ::read(fd_, &count, sizeof count);
+  }
+
+  // Handles everything that was there when it began.
+  void deliver(Owner& owner) {
+    {
+      std::lock_guard lock(mutex_);
+      waiting_.store(false, std::memory_order_seq_cst);
+      taken_.swap(letters_);
+    }
+    for (Letter& letter : taken_) letter(owner);
+    taken_.clear();
+  }
+
+ private:
+  void wake() noexcept {
+    uint64_t one = 1;
+    [[maybe_unused]] auto written = ::write(fd_, &one, sizeof one);
+  }
+  int fd_;
+  std::mutex mutex_;
+  std::vector<Letter> letters_;
+  std::vector<Letter> taken_;
+  std::atomic<bool> waiting_{false};
+  std::atomic<bool> sleeping_{false};
+};
+
+}  // namespace kvstrata

@@ -1,0 +1,188 @@
+#include "store/native/node.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+
+#include "store/native/shard.h"
+
+namespace kvstrata {
+
+namespace {
+
+constexpr int kBacklog = 1024;
+
+// Compares in a time that does not tell how much of a secret was right.
+bool secrets_equal(const std::string& left, const std::string& right) noexcept {
+  if (left.size() != right.size()) return false;
+  unsigned difference = 0;
+  for (size_t index = 0; index < left.size(); ++index) {
+    difference |= static_cast<unsigned char>(left[index]) ^ static_cast<unsigned char>(right[index]);
+  }
+  return difference == 0;
+}
+
+bool fill_random(void* bytes, size_t count) noexcept {
+  return ::getrandom(bytes, count, 0) == static_cast<ssize_t>(count);
+}
+
+}  // namespace
+
+Node::Node(const NodeOptions& options) : options_(options) {}
+
+std::unique_ptr<Node> Node::create(const NodeOptions& options, std::string* error) {
+  if (options.shard_count == 0 || options.shard_count > limits::kShardCountMax) {
+    *error = "a node has 1 to " + std::to_string(limits::kShardCountMax) + " shards, not " +
+             std::to_string(options.shard_count);
+    return nullptr;
+  }
+  std::unique_ptr<Node> node(new Node(options));
+  if (!fill_random(node->node_id_.data(), node->node_id_.size()) ||
+      !fill_random(&node->hash_seed_, sizeof node->hash_seed_)) {
+    *error = "the kernel gives no random bytes";
+    return nullptr;
+  }
+  node->listener_ = listen_tcp(options.host, options.port, kBacklog, error);
+  if (!node->listener_) return nullptr;
+  node->port_ = local_port(node->listener_);
+  SegmentPoolOptions memory;
+  memory.memory_bytes = options.memory_bytes;
+  memory.populate_full = options.populate_full;
+  memory.huge_pages = options.huge_pages;
+  if (SegmentPool::create(memory, &node->segments_, error) != Status::Ok) return nullptr;
+  if (node->segments_->segment_count() < 2 * options.shard_count) {
+    *error = std::to_string(options.shard_count) + " shards need at least " +
+             std::to_string(2 * options.shard_count * node->segments_->segment_bytes()) +
+             " bytes of memory: give the node more memory or fewer shards";
+    return nullptr;
+  }
+  for (uint32_t index = 0; index < options.shard_count; ++index) {
+    node->shards_.push_back(std::make_unique<Shard>(node.get(), index));
+  }
+  return node;
+}
+
+Node::~Node() {
+  stop(0);
+  shards_.clear();
+}
+
+void Node::start() {
+  started_ = true;
+  for (auto& shard : shards_) shard->start();
+}
+
+bool Node::stop(uint64_t timeout_ms) {
+  if (!started_) return true;
+  started_ = false;
+  uint64_t deadline_ns = TurnWatch::monotonic_ns() + timeout_ms * 1'000'000;
+  for (auto& shard : shards_) shard->begin_stop(deadline_ns);
+  for (auto& shard : shards_) shard->join();
+  listener_.close();
+  return std::ranges::all_of(shards_, [](const auto& shard) { return shard->stopped_cleanly(); });
+}
+
+PoolId Node::find_pool(const std::string& name) const noexcept {
+  for (PoolId id = 0; id < pools_.size(); ++id) {
+    if (!pools_[id]->dropped && pools_[id]->settings.name == name) return id;
+  }
+  return limits::kPoolCountMax;
+}
+
+std::string Node::set_pool(const PoolSettings& settings) {
+  std::lock_guard lock(pools_mutex_);
+  PoolId id = find_pool(settings.name);
+  if (id == limits::kPoolCountMax) {
+    if (pools_.size() == limits::kPoolCountMax) {
+      return "this node has had " + std::to_string(limits::kPoolCountMax) +
+             " pools since its start, which is the limit; restart it to create more";
+    }
+    id = static_cast<PoolId>(pools_.size());
+    auto pool = std::make_unique<Pool>();
+    for (uint32_t shard = 0; shard < options_.shard_count; ++shard) {
+      pool->by_shard.push_back(std::make_unique<PoolStatistics>());
+    }
+    pools_.push_back(std::move(pool));
+  } else if (pools_[id]->settings.immutable != settings.immutable) {
+    return "pool '" + settings.name + "' is " +
+           (settings.immutable ? "mutable" : "immutable") + ", and a pool's kind never changes";
+  }
+  Pool* pool = pools_[id].get();
+  pool->settings = settings;
+  for (auto& shard : shards_) {
+    PoolStatistics* statistics = pool->by_shard[shard->index()].get();
+    shard->post([id, settings, pool, statistics](Shard& target) {
+      target.store().set_pool(id, settings, &pool->usage, statistics);
+    });
+  }
+  return {};
+}
+
+std::string Node::drop_pool(const std::string& name) {
+  std::lock_guard lock(pools_mutex_);
+  PoolId id = find_pool(name);
+  if (id == limits::kPoolCountMax) return "there is no pool '" + name + "'";
+  if (name == "default") return "the pool 'default' exists always";
+  pools_[id]->dropped = true;
+  for (auto& shard : shards_) {
+    shard->post([id](Shard& target) { target.store().drop_pool(id); });
+  }
+  return {};
+}
+
+Status Node::authenticate(const std::string& pool, const std::string& secret, PoolId* id,
+                          uint32_t* rights, std::string* message) const {
+  std::lock_guard lock(pools_mutex_);
+  *message = "wrong secret for pool '" + pool + "', or there is no such pool";
+  PoolId found = find_pool(pool);
+  if (found == limits::kPoolCountMax) return Status::Denied;
+  const PoolSettings& settings = pools_[found]->settings;
+  uint32_t granted = secret.empty() ? settings.open_rights : 0;
+  for (const PoolSecret& each : settings.secrets) {
+    if (!secret.empty() && secrets_equal(each.text, secret)) granted |= each.rights;
+  }
+  if (granted == 0) {
+    if (secret.empty()) *message = "pool '" + pool + "' needs a secret, or there is no such pool";
+    return Status::Denied;
+  }
+  *id = found;
+  *rights = granted;
+  return Status::Ok;
+}
+
+bool Node::pool_is_immutable(PoolId id) const {
+  std::lock_guard lock(pools_mutex_);
+  return pools_[id]->settings.immutable;
+}
+
+std::vector<Node::PoolReport> Node::pools() const {
+  std::lock_guard lock(pools_mutex_);
+  std::vector<PoolReport> reports;
+  for (PoolId id = 0; id < pools_.size(); ++id) {
+    if (pools_[id]->dropped) continue;
+    PoolReport report{id, pools_[id]->settings, {}};
+    for (const auto& statistics : pools_[id]->by_shard) report.by_shard.push_back(statistics.get());
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+std::vector<const ShardStatistics*> Node::shards() const {
+  std::vector<const ShardStatistics*> all;
+  for (const auto& shard : shards_) all.push_back(&shard->statistics());
+  return all;
+}
+
+void Node::complete_admin(const AdminCall& call, Status status, std::vector<std::byte> payload) {
+  shards_[call.shard]->post([id = call.id, status, payload = std::move(payload)](Shard& shard) {
+    shard.finish_admin(id, status, payload);
+  });
+}
+
+bool Node::rebuffer(uint64_t old_bytes, uint64_t new_bytes) noexcept {
+  uint64_t change = new_bytes - old_bytes;
+  uint64_t total = buffered_bytes_.fetch_add(change, std::memory_order_relaxed) + change;
+  return new_bytes <= old_bytes || total <= options_.buffer_bytes_max;
+}
+
+}  // namespace kvstrata

@@ -1,0 +1,256 @@
+#include "store/native/object_store.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "store/native/partition.h"
+#include "transport/native/checksum.h"
+
+namespace kvstrata {
+
+void EvictedKeys::remember(uint64_t hash) {
+  if (fingerprints_.empty()) fingerprints_.resize(kSlotCount);
+  fingerprints_[hash % kSlotCount] = static_cast<uint32_t>(hash >> 32) | 1;
+}
+
+bool EvictedKeys::contains(uint64_t hash) const noexcept {
+  return !fingerprints_.empty() &&
+         fingerprints_[hash % kSlotCount] == (static_cast<uint32_t>(hash >> 32) | 1);
+}
+
+ObjectStore::ObjectStore(SegmentPool* segments, uint64_t hash_seed, uint32_t shard_count,
+                         ShardStatistics* statistics)
+    : hash_seed_(hash_seed),
+      shard_count_(shard_count),
+      segments_(segments),
+      memory_(segments),
+      statistics_(statistics) {}
+
+ObjectStore::~ObjectStore() = default;
+
+void ObjectStore::set_pool(PoolId id, const PoolSettings& settings, PoolUsage* usage,
+                           PoolStatistics* statistics) {
+  if (id >= partitions_.size()) partitions_.resize(size_t{id} + 1);
+  if (partitions_[id] == nullptr) {
+    partitions_[id] = std::make_unique<Partition>(id, this, usage, statistics);
+  }
+  partitions_[id]->apply(settings);
+}
+
+void ObjectStore::drop_pool(PoolId id) {
+  if (partition(id) != nullptr) dropped_.push_back(std::move(partitions_[id]));
+}
+
+uint64_t ObjectStore::hash(Bytes key) const noexcept { return key_hash(key, hash_seed_); }
+
+std::span<const std::byte> ObjectStore::key_at(Location location) const noexcept {
+  return view(location).key();
+}
+
+uint64_t ObjectStore::hash_at(Location location) const noexcept {
+  return hash(view(location).key());
+}
+
+void ObjectStore::prefetch(Location location) const noexcept {
+  __builtin_prefetch(memory_.at(location));
+}
+
+void ObjectStore::prefetch_table(const Partition& partition, uint64_t hash) const noexcept {
+  partition.index.prefetch_table(hash);
+}
+
+void ObjectStore::prefetch_record(const Partition& partition, uint64_t hash) const noexcept {
+  partition.index.prefetch_record(hash);
+}
+
+bool ObjectStore::is_expired(Location location) const noexcept {
+  return view(location).expiry_ms() <= now_ms_;
+}
+
+Location ObjectStore::find(Partition& partition, uint64_t hash, Bytes key) noexcept {
+  Location location = partition.index.find(hash, key);
+  if (location == 0 || !is_expired(location)) return location;
+  unlink(partition, hash, location);
+  partition.statistics->expirations.add();
+  return 0;
+}
+
+Location ObjectStore::read(Partition& partition, uint64_t hash, Bytes key) noexcept {
+  PoolStatistics& statistics = *partition.statistics;
+  statistics.gets.add();
+  uint64_t expirations = statistics.expirations.value();
+  Location location = find(partition, hash, key);
+  if (location != 0) {
+    statistics.get_hits.add();
+    if (partition.policy != nullptr) partition.policy->on_access(location);
+  } else if (statistics.expirations.value() != expirations) {
+    statistics.misses_expired.add();
+  } else if (partition.evicted_keys.contains(hash)) {
+    statistics.misses_evicted.add();
+  } else {
+    statistics.misses_absent.add();
+  }
+  return location;
+}
+
+bool ObjectStore::exists(Partition& partition, uint64_t hash, Bytes key) noexcept {
+  partition.statistics->exists_checks.add();
+  if (find(partition, hash, key) == 0) return false;
+  partition.statistics->exists_hits.add();
+  return true;
+}
+
+bool ObjectStore::chunk_is_sound(Partition& partition, Location location, uint32_t index) noexcept {
+  MutableBytes bytes = piece(location, index);
+  if (chunk_checksum(bytes) == view(location).checksum(index)) return true;
+  partition.statistics->corruptions.add();
+  unlink(partition, hash_at(location), location);
+  return false;
+}
+
+void ObjectStore::retain(const Extent& extent) noexcept { memory_.retain_extent(extent); }
+void ObjectStore::release(const Extent& extent) noexcept { memory_.free_extent(extent); }
+
+MutableBytes ObjectStore::piece(Location location, uint32_t index) const noexcept {
+  RecordView record = view(location);
+  if (!record.has(kIsChunked)) return record.inline_value();
+  return {memory_.at(record.chunks()[index].location.offset()), record.chunk_length(index)};
+}
+
+void ObjectStore::set_checksum(Location location, uint32_t index, uint64_t checksum) noexcept {
+  RecordView record = view(location);
+  if (record.has(kIsChunked)) {
+    record.chunks()[index].checksum = checksum;
+  } else {
+    record.set_inline_checksum(checksum);
+  }
+}
+
+uint64_t ObjectStore::memory_of(Location location) const noexcept {
+  RecordView record = view(location);
+  uint64_t bytes = record.has(kInExtent)
+                       ? RecordView::extent_bytes(record.shape().record_bytes())
+                       : memory_.cell_bytes(location);
+  if (!record.has(kIsChunked) || record.chunk_count() == 0) return bytes;
+  uint32_t last = record.chunk_count() - 1;
+  return bytes + uint64_t{last} * limits::kChunkBytes +
+         RecordView::extent_bytes(record.chunk_length(last));
+}
+
+void ObjectStore::link(Partition& partition, uint64_t hash, Location location) noexcept {
+  RecordView record = view(location);
+  record.set(kOpen, false);
+  uint64_t bytes = memory_of(location);
+  partition.statistics->objects.add();
+  partition.statistics->bytes.add(bytes);
+  partition.usage->bytes.fetch_add(bytes, std::memory_order_relaxed);
+  if (record.expiry_ms() != RecordView::kNoExpiry) {
+    ++partition.expiring_count;
+    ++expiring_count_;
+  }
+  if (partition.policy != nullptr) partition.policy->on_insert(location, hash, bytes);
+}
+
+// Takes a record out of the pool's books and frees it; the caller has dealt with the index or wants it erased.
+void ObjectStore::unlink(Partition& partition, uint64_t hash, Location location) noexcept {
+  RecordView record = view(location);
+  uint64_t bytes = memory_of(location);
+  partition.statistics->objects.add(uint64_t(-1));
+  partition.statistics->bytes.add(-bytes);
+  partition.usage->bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  if (record.expiry_ms() != RecordView::kNoExpiry) {
+    --partition.expiring_count;
+    --expiring_count_;
+  }
+  if (partition.policy != nullptr) partition.policy->on_remove(location, bytes);
+  partition.index.erase(hash, location);
+  free_record(location);
+}
+
+void ObjectStore::free_record(Location location) noexcept {
+  RecordView record = view(location);
+  if (record.has(kIsChunked)) {
+    for (uint32_t index = 0; index < record.table().allocated_count; ++index) {
+      memory_.free_extent(record.extent(index));
+    }
+  }
+  if (record.has(kInExtent)) {
+    memory_.free_extent({location, RecordView::extent_bytes(record.shape().record_bytes())});
+  } else {
+    memory_.free_cell(location);
+  }
+}
+
+bool ObjectStore::remove(Partition& partition, uint64_t hash, Bytes key) noexcept {
+  Location location = find(partition, hash, key);
+  if (location == 0) return false;
+  unlink(partition, hash, location);
+  partition.statistics->deletes.add();
+  return true;
+}
+
+Status ObjectStore::expire(Partition& partition, uint64_t hash, Bytes key,
+                           uint64_t ttl_ms) noexcept {
+  Location location = find(partition, hash, key);
+  if (location == 0) return Status::NotFound;
+  uint64_t expiry = ttl_ms >= kTtlNever - now_ms_ ? RecordView::kNoExpiry : now_ms_ + ttl_ms;
+  if (!view(location).has(kHasExpiry)) {
+    if (expiry == RecordView::kNoExpiry) return Status::Ok;
+    location = widen_with_expiry(partition, hash, location);
+    if (location == 0) return Status::NoSpace;
+  }
+  RecordView record = view(location);
+  bool was_expiring = record.expiry_ms() != RecordView::kNoExpiry;
+  bool is_expiring = expiry != RecordView::kNoExpiry;
+  partition.expiring_count += uint64_t{is_expiring} - uint64_t{was_expiring};
+  expiring_count_ += uint64_t{is_expiring} - uint64_t{was_expiring};
+  record.set_expiry_ms(expiry);
+  return Status::Ok;
+}
+
+// Chunked records always have the field; an inline one is written again, 8 bytes longer.
+Location ObjectStore::widen_with_expiry(Partition& partition, uint64_t hash,
+                                        Location location) noexcept {
+  RecordView old_record = view(location);
+  RecordShape shape = old_record.shape();
+  shape.has_expiry = true;
+  if (!shape.fits_inline()) return 0;
+  Location wider = memory_.allocate_cell(static_cast<uint32_t>(shape.record_bytes()));
+  if (wider == 0) return 0;
+  RecordView record = view(wider);
+  record.format(shape, partition.id, false);
+  record.set_expiry_ms(RecordView::kNoExpiry);
+  record.header().version = old_record.header().version;
+  record.set_attributes(old_record.attributes());
+  std::ranges::copy(old_record.key(), record.key().begin());
+  std::ranges::copy(old_record.inline_value(), record.inline_value().begin());
+  record.set_inline_checksum(old_record.inline_checksum());
+  unlink(partition, hash, location);
+  partition.index.insert(hash, wider);
+  link(partition, hash, wider);
+  return wider;
+}
+
+uint64_t ObjectStore::expiry_for(const Partition& partition, uint64_t ttl_ms) const noexcept {
+  if (ttl_ms == 0) ttl_ms = partition.settings.ttl_ms_default;
+  if (ttl_ms == 0 || ttl_ms >= kTtlNever - now_ms_) return RecordView::kNoExpiry;
+  return now_ms_ + ttl_ms;
+}
+
+void ObjectStore::publish_gauges() noexcept {
+  ShardMemoryStatistics memory = memory_.statistics();
+  statistics_->cell_bytes.set(memory.cell_bytes_used);
+  statistics_->extent_bytes.set(memory.extent_bytes_used);
+  statistics_->held_bytes.set(memory.segment_bytes_held);
+  statistics_->bookkeeping_bytes.set(memory.bookkeeping_bytes);
+  uint64_t index_bytes = 0;
+  for (const auto& partition : partitions_) {
+    if (partition == nullptr) continue;
+    index_bytes += partition->index.memory_bytes();
+    if (partition->policy != nullptr) index_bytes += partition->policy->memory_bytes();
+  }
+  statistics_->index_bytes.set(index_bytes);
+  statistics_->reserved_bytes.set(reserved_bytes_);
+}
+
+}  // namespace kvstrata

@@ -1,0 +1,184 @@
+// The objects of one shard: pools' indexes over records and chunks in the shard's memory. Knows nothing of connections.
+//
+// An object is written in two steps: `reserve` takes memory for an open record, which the caller fills, `commit` makes it visible, whole, in place
+// of whatever the key named before. Readers take references on extents, so nothing they read is reused under them.
+// Not thread-safe: it belongs to its shard's thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "store/native/index.h"
+#include "store/native/pool.h"
+#include "store/native/record.h"
+#include "store/native/statistics.h"
+#include "tiering/native/eviction.h"
+#include "tiering/native/shard_memory.h"
+#include "transport/native/capsule.h"
+
+namespace kvstrata {
+
+class Partition;
+
+// Keys evicted lately, so that a miss can say why. A small direct-mapped table of fingerprints: newer ones overwrite older ones.
+class EvictedKeys {
+ public:
+  void remember(uint64_t hash);
+  bool contains(uint64_t hash) const noexcept;
+
+ private:
+  static constexpr uint32_t kSlotCount = 16'384;
+  std::vector<uint32_t> fingerprints_;
+};
+
+struct WriteRequest {
+  Bytes key;
+  Bytes attributes;
+  uint64_t hash = 0;
+  uint64_t value_length = 0;
+  uint64_t ttl_ms = 0;
+  bool if_absent = false;
+};
+
+struct CommitOutcome {
+  Status status = Status::Ok;
+  WriteResult result = WriteResult::Nothing;
+  uint64_t value_length = 0;
+  uint64_t version = 0;
+};
+
+class ObjectStore final : public RecordResolver {
+ public:
+  ObjectStore(SegmentPool* segments, uint64_t hash_seed, uint32_t shard_count,
+              ShardStatistics* statistics);
+  ~ObjectStore() override;
+
+  // Pools. Dropping one lets go of its objects bit by bit (see `maintain`).
+  void set_pool(PoolId id, const PoolSettings& settings, PoolUsage* usage, PoolStatistics* statistics);
+  void drop_pool(PoolId id);
+  Partition* partition(PoolId id) noexcept {
+    return id < partitions_.size() ? partitions_[id].get() : nullptr;
+  }
+
+  void set_clock(uint64_t now_ms) noexcept { now_ms_ = now_ms; }
+  uint64_t now_ms() const noexcept { return now_ms_; }
+  uint64_t hash(Bytes key) const noexcept;
+  RecordView view(Location location) const noexcept { return RecordView(memory_.at(location)); }
+  std::byte* at(ArenaOffset offset) const noexcept { return memory_.at(offset); }
+
+  // The live record of a key, or 0. `read` and `exists` count hits, and misses with their reasons, and tell the eviction policy.
+  Location read(Partition& partition, uint64_t hash, Bytes key) noexcept;
+  bool exists(Partition& partition, uint64_t hash, Bytes key) noexcept;
+  Location find(Partition& partition, uint64_t hash, Bytes key) noexcept;
+  void prefetch_table(const Partition& partition, uint64_t hash) const noexcept;
+  void prefetch_record(const Partition& partition, uint64_t hash) const noexcept;
+
+  // True if chunk `index` of a record matches its checksum; a mismatch drops the object.
+  bool chunk_is_sound(Partition& partition, Location location, uint32_t index) noexcept;
+
+  void retain(const Extent& extent) noexcept;
+  void release(const Extent& extent) noexcept;
+
+  // Takes memory for an open record. Returns Ok; Exists or Immutable (the key is there and may not be replaced; `outcome` tells its size); TooLarge;
+  // NoSpace (nothing may be evicted); Busy: room is being made, call again with the same *location after `make_progress`.
+  // Whatever it returns, a *location that is not 0 is the caller's to commit or abort.
+  Status reserve(Partition& partition, const WriteRequest& request, Location* location,
+                 CommitOutcome* outcome);
+  // The memory of piece `index` (the chunk's, or the inline value) of an open record.
+  MutableBytes piece(Location location, uint32_t index) const noexcept;
+  void set_checksum(Location location, uint32_t index, uint64_t checksum) noexcept;
+  CommitOutcome commit(Partition& partition, Location location, uint64_t hash, bool if_absent);
+  void abort(Location location) noexcept;
+
+  // Append: the open record shares the present one's whole chunks and holds a copy of its ragged tail; the caller fills from byte `at` on.
+  // `commit_append` fails with Mismatch if the object changed meanwhile.
+  Status reserve_append(Partition& partition, const WriteRequest& request, uint64_t at,
+                        Location* location, CommitOutcome* outcome);
+  CommitOutcome commit_append(Partition& partition, Location location, uint64_t hash, uint64_t at);
+
+  bool remove(Partition& partition, uint64_t hash, Bytes key) noexcept;
+  // `ttl_ms` from now, kTtlNever for none. NotFound, NoSpace (the record had to grow), Ok.
+  Status expire(Partition& partition, uint64_t hash, Bytes key, uint64_t ttl_ms) noexcept;
+
+  // The largest value that could ever be held.
+  uint64_t value_bytes_max() const noexcept;
+  uint64_t reserved_bytes() const noexcept { return reserved_bytes_; }
+
+  // Grows with every record evicted or looked at by a drain: whether waiting writes get anywhere.
+  uint64_t reclaim_count() const noexcept { return reclaim_count_; }
+
+  // One bounded step of making room for who waits. False when there is nothing left to evict or drain.
+  bool make_progress() noexcept;
+  // Bounded background work of a loop turn: expiry, head-room, dropped pools, segments other shards want. True if more is due at once.
+  bool maintain() noexcept;
+  bool has_expiring() const noexcept { return expiring_count_ != 0; }
+  void publish_gauges() noexcept;
+
+  // RecordResolver.
+  std::span<const std::byte> key_at(Location location) const noexcept override;
+  uint64_t hash_at(Location location) const noexcept override;
+  void prefetch(Location location) const noexcept override;
+
+ private:
+  friend class Partition;
+
+  Status check_size(const Partition& partition, const RecordShape& shape) const noexcept;
+  Status open_record(Partition& partition, RecordShape shape, const WriteRequest& request,
+                     Location* location);
+  Status allocate(uint64_t bytes, bool as_extent, uint64_t owner, ArenaOffset* offset);
+  Status allocate_chunks(Location location);
+  CommitOutcome publish(Partition& partition, Location location, uint64_t hash, Location present,
+                        WriteResult result);
+  void close_reservation(Location location) noexcept;
+  void share_whole_chunks(Location from, Location to) noexcept;
+  Status copy_ragged_tail(Partition& partition, Location from, Location to) noexcept;
+  Location widen_with_expiry(Partition& partition, uint64_t hash, Location location) noexcept;
+  void free_record(Location location) noexcept;
+  void link(Partition& partition, uint64_t hash, Location location) noexcept;
+  void unlink(Partition& partition, uint64_t hash, Location location) noexcept;
+  uint64_t memory_of(Location location) const noexcept;
+  uint64_t expiry_for(const Partition& partition, uint64_t ttl_ms) const noexcept;
+  bool is_expired(Location location) const noexcept;
+  bool over_quota(const Partition& partition, uint64_t more_bytes) const noexcept;
+
+  // reclaim.cc
+  Status make_room_in(Partition& partition) noexcept;
+  void note_room_found() noexcept;
+  bool evict_one(Partition& partition) noexcept;
+  Partition* partition_to_evict() noexcept;
+  bool begin_drain() noexcept;
+  bool drain_step() noexcept;
+  void drain_resident(const ShardMemory::Resident& resident) noexcept;
+  bool move_record(Partition& partition, Location location) noexcept;
+  bool move_chunk(Location record, const Extent& extent) noexcept;
+  bool is_movable(Location location) const noexcept;
+  bool give_back_wanted() noexcept;
+  bool keep_head_room() noexcept;
+  void expire_step() noexcept;
+  bool drop_step() noexcept;
+
+  uint64_t hash_seed_;
+  uint32_t shard_count_;
+  uint64_t now_ms_ = 0;
+  uint64_t next_version_ = 1;
+  uint64_t expiring_count_ = 0;
+  uint64_t reserved_bytes_ = 0;  // Of open records' values.
+  SegmentPool* segments_;
+  ShardMemory memory_;
+  ShardStatistics* statistics_;
+  std::vector<std::unique_ptr<Partition>> partitions_;
+  std::vector<std::unique_ptr<Partition>> dropped_;
+  uint32_t expire_turn_ = 0;
+
+  // Making room for an allocation that failed; see reclaim.cc.
+  uint64_t needed_bytes_ = 0;
+  uint64_t evicted_bytes_ = 0;    // Since room was last found.
+  uint64_t reclaim_count_ = 0;
+  uint32_t fruitless_drains_ = 0;
+  uint32_t wanted_segments_ = 0;  // Asked of the other shards.
+  SegmentId draining_ = kNoSegment;
+  uint64_t drain_position_ = 0;
+};
+
+}  // namespace kvstrata

@@ -1,0 +1,92 @@
+#include "store/native/output_queue.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+
+namespace kvstrata {
+
+namespace {
+
+constexpr size_t kVectorCount = 64;
+constexpr size_t kKeptBytes = 64 * 1024;
+
+}  // namespace
+
+void OutputQueue::add_piece(const std::byte* data, const PinnedPiece& piece, uint32_t shard) {
+  parts_.push_back({bytes_.size(), data, piece.length_bytes, {piece.extent, shard}});
+  pinned_bytes_ += piece.length_bytes;
+}
+
+int64_t OutputQueue::flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent>* released) {
+  std::array<iovec, kVectorCount> vectors;
+  size_t count = 0;
+  uint64_t total = 0;
+  size_t at = sent_bytes_;
+  auto add = [&](const std::byte* data, uint64_t length) {
+    length = std::min(length, limit_bytes - total);
+    if (length == 0) return;
+    vectors[count++] = {const_cast<std::byte*>(data), length};
+    total += length;
+  };
+  for (size_t index = next_; index < parts_.size() && count + 2 <= kVectorCount; ++index) {
+    const Part& part = parts_[index];
+    add(bytes_.data() + at, part.bytes_before - at);
+    at = part.bytes_before;
+    add(part.data, part.length);
+    if (total == limit_bytes) break;
+  }
+  bool all_parts = next_ == parts_.size() || (count != 0 && total < limit_bytes &&
+                                              count + 2 <= kVectorCount);
+  if (all_parts) add(bytes_.data() + at, bytes_.size() - at);
+  if (count == 0) return 0;
+  msghdr message{};
+  message.msg_iov = vectors.data();
+  message.msg_iovlen = count;
+  ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent > 0) advance(static_cast<uint64_t>(sent), released);
+  return sent;
+}
+
+void OutputQueue::advance(uint64_t count, std::vector<OwnedExtent>* released) {
+  while (next_ < parts_.size()) {
+    Part& part = parts_[next_];
+    uint64_t owned = std::min<uint64_t>(count, part.bytes_before - sent_bytes_);
+    sent_bytes_ += owned;
+    count -= owned;
+    if (count == 0 && (part.length != 0 || sent_bytes_ != part.bytes_before)) return;
+    uint64_t pinned = std::min(count, part.length);
+    part.data += pinned;
+    part.length -= pinned;
+    pinned_bytes_ -= pinned;
+    count -= pinned;
+    if (part.length != 0) return;
+    released->push_back(part.owner);
+    ++next_;
+  }
+  sent_bytes_ += count;
+  compact();
+}
+
+void OutputQueue::compact() noexcept {
+  if (!empty()) return;
+  parts_.clear();
+  next_ = 0;
+  sent_bytes_ = 0;
+  if (bytes_.capacity() > kKeptBytes) {
+    bytes_.release_memory();
+  } else {
+    bytes_.clear();
+  }
+}
+
+void OutputQueue::discard(std::vector<OwnedExtent>* released) {
+  for (; next_ < parts_.size(); ++next_) released->push_back(parts_[next_].owner);
+  pinned_bytes_ = 0;
+  sent_bytes_ = bytes_.size();
+  compact();
+}
+
+}  // namespace kvstrata

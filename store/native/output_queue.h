@@ -1,0 +1,51 @@
+// What a connection has yet to send: small bytes it owns, and pieces of extents it holds references on.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "store/native/command.h"
+#include "transport/native/bytes.h"
+
+namespace kvstrata {
+
+// An extent whose reference goes back to the shard that owns it.
+struct OwnedExtent {
+  Extent extent;
+  uint32_t shard = 0;
+};
+
+class OutputQueue {
+ public:
+  // Where small bytes are written; call `note_bytes` afterwards.
+  ByteBuffer* bytes() noexcept { return &bytes_; }
+  // Everything in `bytes()` so far goes out before what is added later.
+  void add_piece(const std::byte* data, const PinnedPiece& piece, uint32_t shard);
+
+  bool empty() const noexcept { return sent_bytes_ == bytes_.size() && next_ == parts_.size(); }
+  uint64_t pinned_bytes() const noexcept { return pinned_bytes_; }
+  uint64_t owned_bytes() const noexcept { return bytes_.size() - sent_bytes_; }
+
+  // Sends up to `limit_bytes` without waiting. Returns bytes sent, or -1 with errno. Extents that were sent whole are appended to `released`.
+  int64_t flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent>* released);
+  // Lets go of everything unsent.
+  void discard(std::vector<OwnedExtent>* released);
+
+ private:
+  struct Part {
+    size_t bytes_before;  // Of bytes_, that precede it.
+    const std::byte* data;
+    uint64_t length;
+    OwnedExtent owner;
+  };
+  void advance(uint64_t count, std::vector<OwnedExtent>* released);
+  void compact() noexcept;
+
+  ByteBuffer bytes_;
+  size_t sent_bytes_ = 0;  // Of bytes_.
+  std::vector<Part> parts_;
+  size_t next_ = 0;        // First part not wholly sent.
+  uint64_t pinned_bytes_ = 0;
+};
+
+}  // namespace kvstrata

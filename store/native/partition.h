@@ -1,0 +1,38 @@
+// One pool's objects on one shard: its index, its eviction policy and its counters.
+#pragma once
+
+#include <memory>
+
+#include "store/native/object_store.h"
+
+namespace kvstrata {
+
+class Partition final : public EvictionSource {
+ public:
+  Partition(PoolId id, ObjectStore* store, PoolUsage* usage, PoolStatistics* statistics);
+
+  PoolId id;
+  PoolSettings settings;
+  Index index;
+  std::unique_ptr<EvictionPolicy> policy;  // Null: the pool never evicts.
+  PoolUsage* usage;
+  PoolStatistics* statistics;
+  EvictedKeys evicted_keys;
+  uint64_t expiring_count = 0;
+  uint64_t expire_cursor = 0;
+
+  void apply(const PoolSettings& next);
+  uint64_t bytes() const noexcept { return statistics->bytes.value(); }
+
+  // EvictionSource.
+  uint32_t sample(uint32_t count, uint64_t* locations) noexcept override;
+  EvictionState state(uint64_t location) const noexcept override;
+  void set_state(uint64_t location, EvictionState state) noexcept override;
+  uint64_t hash(uint64_t location) const noexcept override;
+
+ private:
+  ObjectStore* store_;
+  uint64_t random_;
+};
+
+}  // namespace kvstrata

@@ -1,0 +1,34 @@
+// A pool: what its objects are and how they are kept. The settings are a value; every shard holds its own copy.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "store/native/record.h"
+#include "tiering/native/eviction.h"
+
+namespace kvstrata {
+
+struct PoolSecret {
+  std::string text;
+  uint32_t rights = 0;
+};
+
+struct PoolSettings {
+  std::string name;
+  bool immutable = false;
+  EvictionKind eviction = EvictionKind::Lru;
+  uint64_t quota_bytes = 0;     // 0: bounded by the node's memory only.
+  uint64_t ttl_ms_default = 0;  // 0: objects do not expire by themselves.
+  std::vector<PoolSecret> secrets;
+  uint32_t open_rights = 0;  // What a client without a secret may do.
+};
+
+// What the shards of a node share about a pool: its bytes, for the quota.
+struct PoolUsage {
+  std::atomic<uint64_t> bytes{0};
+};
+
+}  // namespace kvstrata

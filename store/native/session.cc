@@ -1,0 +1,332 @@
+#include "store/native/session.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "store/native/node.h"
+#include "store/native/shard.h"
+
+namespace kvstrata {
+
+namespace {
+
+// What one connection may read and send before the others have their turn: some 60 us of copying.
+constexpr uint64_t kTurnBytes = 256 * 1024;
+constexpr size_t kReadBytesMin = 16 * 1024;
+
+}  // namespace
+
+Session::Session(Shard* shard, Socket socket, std::string peer)
+    : shard_(shard),
+      socket_(std::move(socket)),
+      peer_(std::move(peer)),
+      progress_ns_(shard->now_ns()) {}
+
+Session::~Session() { shard_->node().unbuffer(accounted_bytes_); }
+
+void Session::on_readable() {
+  uint64_t before = progress_bytes_;
+  while (!closed_ && state_ != State::Paused && progress_bytes_ - before < kTurnBytes) {
+    if (!read_once()) break;
+  }
+  if (!closed_) flush();
+}
+
+// Returns true if more may be there to be read at once.
+bool Session::read_once() {
+  if ((state_ == State::Data || state_ == State::Discard) && input_.empty()) return read_data();
+  MutableBytes target = shard_->read_buffer();
+  bool into_input = !input_.empty();
+  size_t kept = input_.size();
+  if (into_input) {
+    size_t room = std::max(kReadBytesMin, input_.capacity() - kept);
+    target = {input_.extend(room), room};
+    if (!account_input()) return false;
+  }
+  int64_t count = receive({iovec{target.data(), target.size()}, iovec{}});
+  if (into_input) input_.truncate(kept + static_cast<size_t>(std::max<int64_t>(count, 0)));
+  if (count <= 0) return false;
+  if (into_input) {
+    consume_input();
+  } else {
+    Bytes bytes = target.first(static_cast<size_t>(count));
+    keep_unread(bytes.subspan(consume(bytes)));
+  }
+  return static_cast<size_t>(count) == target.size();
+}
+
+// Data go straight to where they belong; what follows them on the stream comes with the same call.
+bool Session::read_data() {
+  MutableBytes buffer = shard_->read_buffer();
+  MutableBytes target = state_ == State::Data ? data_target() : buffer;
+  target = target.first(std::min({target.size(), size_t{kTurnBytes}, size_t{value_left_}}));
+  bool dropped = state_ == State::Discard;
+  // Dropped bytes land in the very buffer that what follows would need.
+  iovec second = dropped ? iovec{} : iovec{buffer.data(), buffer.size()};
+  int64_t count = receive({iovec{target.data(), target.size()}, second});
+  if (count <= 0) return false;
+  auto direct = std::min(static_cast<size_t>(count), target.size());
+  take_data(target.first(direct));
+  Bytes rest = Bytes(buffer).first(static_cast<size_t>(count) - direct);
+  if (!closed_ && !rest.empty()) keep_unread(rest.subspan(consume(rest)));
+  return static_cast<size_t>(count) == target.size() + second.iov_len;
+}
+
+int64_t Session::receive(const std::array<iovec, 2>& vectors) {
+  msghdr message{};
+  message.msg_iov = const_cast<iovec*>(vectors.data());
+  message.msg_iovlen = vectors[1].iov_len == 0 ? 1 : 2;
+  ssize_t count = ::recvmsg(socket_.fd(), &message, MSG_DONTWAIT);
+  if (count > 0) {
+    progress_bytes_ += static_cast<uint64_t>(count);
+    shard_->statistics().received_bytes.add(static_cast<uint64_t>(count));
+    shard_->note_bulk(static_cast<uint64_t>(count));
+  } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
+    close();
+  }
+  return count;
+}
+
+// Handles whole capsules and data; returns how many bytes were used.
+size_t Session::consume(Bytes bytes) {
+  size_t used = 0;
+  while (!closed_ && !closing_ && used < bytes.size()) {
+    Bytes rest = bytes.subspan(used);
+    size_t count = 0;
+    switch (state_) {
+      case State::Hello:
+        count = consume_hello(rest);
+        break;
+      case State::Capsules:
+        count = consume_capsule(rest);
+        break;
+      case State::Data:
+      case State::Discard:
+        count = consume_data(rest);
+        break;
+      case State::Paused:
+        break;
+    }
+    if (count == 0) break;
+    used += count;
+  }
+  return closed_ || closing_ ? bytes.size() : used;
+}
+
+void Session::keep_unread(Bytes bytes) {
+  if (bytes.empty() || closed_) return;
+  input_.append(bytes);
+  account_input();
+}
+
+void Session::consume_input() {
+  size_t used = consume(input_.view());
+  if (closed_) return;
+  input_.erase_front(used);
+  if (input_.empty()) input_.release_memory();
+  account_input();
+}
+
+// Tells the node what this connection's input takes; false if that was too much, and the connection is closed.
+bool Session::account_input() {
+  uint64_t before = std::exchange(accounted_bytes_, input_.capacity());
+  if (shard_->node().rebuffer(before, accounted_bytes_)) return true;
+  shard_->statistics().connections_dropped_budget.add();
+  close();
+  return false;
+}
+
+size_t Session::consume_hello(Bytes bytes) {
+  if (bytes[0] != kCapsuleFirstByte) {
+    shard_->statistics().connections_dropped_protocol.add();
+    close();
+    return bytes.size();
+  }
+  if (bytes.size() < kHelloPrefixBytes) return 0;
+  HelloPrefix prefix;
+  if (!decode(bytes.data(), &prefix)) {
+    refuse_hello(Status::Invalid, "this is not a KVStrata hello, or its body is too long");
+    return bytes.size();
+  }
+  size_t length = kHelloPrefixBytes + prefix.body_length;
+  if (prefix.version_lowest > limits::kProtocolVersion ||
+      prefix.version_highest < limits::kProtocolVersion) {
+    refuse_hello(Status::Unsupported,
+                 "the client speaks capsule protocol versions " +
+                     std::to_string(prefix.version_lowest) + " to " +
+                     std::to_string(prefix.version_highest) + "; this node speaks version " +
+                     std::to_string(limits::kProtocolVersion));
+    return bytes.size();
+  }
+  if (bytes.size() < length) return 0;
+  Bytes whole = bytes.first(length);
+  ClientHello hello;
+  std::string error = "the hello's CRC does not match";
+  Status status = hello_crc_matches(whole) ? decode(whole, &hello, &error) : Status::Invalid;
+  if (status != Status::Ok) {
+    refuse_hello(status, error);
+    return bytes.size();
+  }
+  uint32_t wanted = hello.shard;
+  if (wanted < shard_->node().shard_count() && wanted != shard_->index()) {
+    shard_->hand_over(this, wanted, hello, bytes.subspan(length));
+    return bytes.size();
+  }
+  answer_hello(hello);
+  return length;
+}
+
+void Session::adopt(const ClientHello& hello, Bytes unread) {
+  answer_hello(hello);
+  if (!closed_) keep_unread(unread.subspan(consume(unread)));
+  if (!closed_) flush();
+}
+
+void Session::answer_hello(const ClientHello& hello) {
+  Node& node = shard_->node();
+  std::string message;
+  Status status = node.authenticate(hello.pool, hello.secret, &pool_, &rights_, &message);
+  if (status == Status::Ok && shard_->stopping()) {
+    status = Status::Closing;
+    message = "this node is stopping";
+  }
+  Partition* partition = shard_->store().partition(pool_);
+  if (status == Status::Ok && partition == nullptr) status = Status::Denied;
+  if (status != Status::Ok) {
+    refuse_hello(status, message);
+    return;
+  }
+  pool_name_ = hello.pool;
+  uint32_t wish = hello.credits == 0 ? node.credits() : hello.credits;
+  credits_ = std::min(wish, node.credits());
+  NodeHello answer;
+  answer.version = limits::kProtocolVersion;
+  answer.credits = credits_;
+  answer.shard = shard_->index();
+  answer.shard_count = node.shard_count();
+  answer.chunk_bytes = limits::kChunkBytes;
+  answer.value_bytes_max = shard_->store().value_bytes_max();
+  answer.node_id = node.node_id();
+  answer.rights = rights_;
+  answer.pool_kind = node.pool_is_immutable(pool_) ? 1 : 0;
+  encode(answer, output_.bytes());
+  state_ = State::Capsules;
+}
+
+void Session::refuse_hello(Status status, std::string message) {
+  NodeHello answer;
+  answer.status = status;
+  answer.message = std::move(message);
+  encode(answer, output_.bytes());
+  closing_ = true;
+  shard_->statistics().connections_refused.add();
+  shard_->flush_later(this);
+}
+
+// The stream has lost its meaning: say why, then close.
+void Session::fail(uint8_t opcode, uint32_t command_id, std::string_view message) {
+  complete_failed(opcode, command_id, Status::Invalid, message);
+  closing_ = true;
+  shard_->statistics().connections_dropped_protocol.add();
+  shard_->flush_later(this);
+}
+
+void Session::set_input(bool on) noexcept { shard_->watch_output(this, on, wants_write_); }
+
+// After a pause: what came before it was kept; then the socket again.
+void Session::resume() {
+  set_input(true);
+  if (!input_.empty()) consume_input();
+  if (!closed_) shard_->flush_later(this);
+}
+
+void Session::on_writable() { flush(); }
+
+void Session::flush() {
+  if (closed_) return;
+  std::vector<OwnedExtent> released;
+  uint64_t sent_now = 0;
+  while (!output_.empty() && sent_now < kTurnBytes) {
+    int64_t sent = output_.flush(socket_.fd(), kTurnBytes - sent_now, &released);
+    if (sent > 0) {
+      sent_now += static_cast<uint64_t>(sent);
+      continue;
+    }
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+      shard_->release(&released);
+      close();
+      return;
+    }
+    break;
+  }
+  shard_->release(&released);
+  progress_bytes_ += sent_now;
+  shard_->statistics().sent_bytes.add(sent_now);
+  shard_->note_bulk(sent_now);
+  if (output_.empty() && closing_) {
+    close();
+    return;
+  }
+  if (!output_.empty() != wants_write_) {
+    wants_write_ = !output_.empty();
+    shard_->watch_output(this, state_ != State::Paused, wants_write_);
+  }
+  if (blocked_read_ != nullptr && has_room()) {
+    Command* command = std::exchange(blocked_read_, nullptr);
+    state_ = State::Capsules;
+    run_windows(command);
+    if (!closed_ && state_ != State::Paused) resume();
+  }
+}
+
+bool Session::has_room() const noexcept {
+  return output_.pinned_bytes() + output_.owned_bytes() < shard_->node().connection_bytes_max();
+}
+
+bool Session::is_stalled(uint64_t now_ns) noexcept {
+  bool owes = write_ != nullptr && state_ == State::Data;
+  bool waits = owes || !output_.empty() || !greeted() || !input_.empty();
+  if (!waits || (state_ == State::Paused && output_.empty())) {
+    progress_ns_ = now_ns;
+    progress_seen_ = progress_bytes_;
+    return false;
+  }
+  uint64_t elapsed_ms = (now_ns - progress_ns_) / 1'000'000;
+  if (elapsed_ms < shard_->node().stall_ms_max()) return false;
+  uint64_t moved = progress_bytes_ - progress_seen_;
+  progress_ns_ = now_ns;
+  progress_seen_ = progress_bytes_;
+  // A hello, or a capsule, either is whole by now or never will be.
+  if (!owes && output_.empty()) return true;
+  return moved * 1000 < shard_->node().minimum_rate() * elapsed_ms;
+}
+
+bool Session::drain() noexcept {
+  return command_count_ == 0 && output_.empty() && write_ == nullptr;
+}
+
+Socket Session::take_socket() noexcept {
+  closed_ = true;
+  shard_->drop(this);
+  return std::move(socket_);
+}
+
+void Session::close() noexcept {
+  if (closed_) return;
+  closed_ = true;
+  shard_->drop(this);
+  std::vector<OwnedExtent> released;
+  output_.discard(&released);
+  shard_->release(&released);
+  if (write_ != nullptr) {
+    Command* command = std::exchange(write_, nullptr);
+    if (state_ == State::Data) abort_value(command, command->receiving);
+    if (command->pending == 0) end(command);
+  }
+  if (blocked_read_ != nullptr) end(std::exchange(blocked_read_, nullptr));
+  socket_.close();
+}
+
+}  // namespace kvstrata

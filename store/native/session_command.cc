@@ -1,0 +1,410 @@
+// Commands of a session: from a capsule to tasks, to the shards that own them, to a completion.
+#include <algorithm>
+#include <bit>
+
+#include "store/native/node.h"
+#include "store/native/session.h"
+#include "store/native/shard.h"
+#include "store/native/slot.h"
+
+namespace kvstrata {
+
+namespace {
+
+// Reads are answered in runs of entries, so that a batch of any size pins only so much at a time.
+constexpr uint32_t kReadWindow = 32;
+// A completion's body ends soon after this, well below the protocol's limit.
+constexpr size_t kCompletionBytes = 512 * 1024;
+constexpr uint32_t kScanCountMax = 4096;
+constexpr uint32_t kScanShardShift = 58;  // Cursors: 6 bits of shard above the index's own.
+
+constexpr uint32_t right_for(Opcode opcode) noexcept {
+  switch (opcode) {
+    case Opcode::Put:
+    case Opcode::Append:
+    case Opcode::Delete:
+    case Opcode::Expire:
+      return kRightWrite;
+    case Opcode::Noop:
+    case Opcode::Admin:
+      return 0;
+    default:
+      return kRightRead;
+  }
+}
+
+LatencyKind latency_kind(Opcode opcode) noexcept {
+  switch (opcode) {
+    case Opcode::Get:
+    case Opcode::GetRange:
+      return LatencyKind::Read;
+    case Opcode::Put:
+    case Opcode::Append:
+      return LatencyKind::Write;
+    case Opcode::Delete:
+    case Opcode::Expire:
+      return LatencyKind::Change;
+    case Opcode::Scan:
+      return LatencyKind::Scan;
+    case Opcode::Admin:
+      return LatencyKind::Admin;
+    default:
+      return LatencyKind::Lookup;
+  }
+}
+
+// Pieces of a value that begins at `at` of its object.
+uint64_t piece_count(uint64_t at, uint64_t length) noexcept {
+  if (length == 0) return 0;
+  return (at % limits::kChunkBytes + length + limits::kChunkBytes - 1) / limits::kChunkBytes;
+}
+
+Status check_write(const Entry& entry, Opcode opcode, uint64_t value_bytes_max) noexcept {
+  uint64_t at = opcode == Opcode::Append ? entry.at : 0;
+  if (entry.value_length > value_bytes_max || at > value_bytes_max) return Status::TooLarge;
+  if (entry.descriptor.kind != static_cast<uint8_t>(DescriptorKind::Stream)) {
+    return Status::Unsupported;
+  }
+  bool fits = entry.descriptor.length == entry.value_length &&
+              entry.checksums.size() == piece_count(at, entry.value_length) &&
+              entry.attributes.size() <= limits::kAttributeBytesMax;
+  return fits ? Status::Ok : Status::Invalid;
+}
+
+// Attributes that ask for something this version does not do: skipped, unless they insist.
+Status check_attributes(Bytes attributes, bool are_kept) noexcept {
+  AttributeReader reader(attributes);
+  Attribute attribute;
+  while (reader.next(&attribute)) {
+    bool known = are_kept && attribute.type >= 512 && attribute.type < 1024;
+    if (attribute.required && !known) return Status::Unsupported;
+  }
+  return reader.malformed() ? Status::Invalid : Status::Ok;
+}
+
+Status check_entry(const Entry& entry, Opcode opcode, uint64_t value_bytes_max) noexcept {
+  if (entry.key.size() > limits::kKeyBytesMax) return Status::Invalid;
+  Status status = check_attributes(entry.attributes, opcode == Opcode::Put);
+  if (status != Status::Ok) return status;
+  if (opcode_writes(opcode)) return check_write(entry, opcode, value_bytes_max);
+  bool streams = entry.descriptor.kind == static_cast<uint8_t>(DescriptorKind::Stream);
+  return opcode_reads(opcode) && !streams ? Status::Unsupported : Status::Ok;
+}
+
+}  // namespace
+
+size_t Session::consume_capsule(Bytes bytes) {
+  if (bytes.size() < kHeaderBytes) return 0;
+  RequestHeader header;
+  if (!decode(bytes.data(), &header)) {
+    fail(header.opcode, header.command_id, "a length or count is beyond the protocol's limits");
+    return bytes.size();
+  }
+  size_t length = kHeaderBytes + header.body_length;
+  if (bytes.size() < length) return 0;
+  if (!crc_matches(bytes.first(length))) {
+    fail(header.opcode, header.command_id, "the capsule's CRC does not match");
+    return bytes.size();
+  }
+  if (command_count_ >= credits_) {
+    fail(header.opcode, header.command_id,
+         "more commands in flight than the " + std::to_string(credits_) + " credits allow");
+    return bytes.size();
+  }
+  start(header, bytes.subspan(kHeaderBytes, header.body_length));
+  return length;
+}
+
+// What makes a whole command impossible, though its bytes are well formed.
+Status Session::refusal(const RequestHeader& header, Bytes attributes, std::string* message) const {
+  if (shard_->stopping()) {
+    *message = "this node is stopping";
+    return Status::Closing;
+  }
+  if (!opcode_known(header.opcode)) {
+    *message = "opcode " + std::to_string(header.opcode) + " is not known to this node";
+    return Status::Unsupported;
+  }
+  auto opcode = static_cast<Opcode>(header.opcode);
+  if (check_attributes(attributes, false) != Status::Ok) {
+    *message = "the command carries a required attribute that this node does not know";
+    return Status::Unsupported;
+  }
+  if ((rights_ & right_for(opcode)) != right_for(opcode)) {
+    *message = "the secret of this connection gives no right to " +
+               std::string(right_for(opcode) == kRightWrite ? "write" : "read") + " in pool '" +
+               pool_name_ + "'";
+    return Status::Denied;
+  }
+  bool single = opcode == Opcode::Scan || opcode == Opcode::Admin;
+  if (single && header.entry_count != 1) {
+    *message = "this command takes one entry, not " + std::to_string(header.entry_count);
+    return Status::Invalid;
+  }
+  return Status::Ok;
+}
+
+void Session::start(const RequestHeader& header, Bytes body) {
+  Bytes attributes = body.last(header.attribute_length);
+  Bytes entries = body.first(body.size() - header.attribute_length);
+  std::string message;
+  Status status = refusal(header, attributes, &message);
+  bool skips_data = status != Status::Ok && header.data_length != 0;
+  if (status != Status::Ok) {
+    complete_failed(header.opcode, header.command_id, status, message);
+    if (skips_data) {
+      value_left_ = header.data_length;
+      state_ = State::Discard;
+    }
+    return;
+  }
+  Command* command = shard_->take_command();
+  ++command_count_;
+  command->session = this;
+  command->id = header.command_id;
+  command->opcode = static_cast<Opcode>(header.opcode);
+  command->pool = pool_;
+  command->begin_ns = shard_->now_ns();
+  uint64_t deadline_ms = header.deadline_ms == 0 ? limits::kDeadlineMsDefault : header.deadline_ms;
+  command->deadline_ns = command->begin_ns + deadline_ms * 1'000'000;
+  bool outlives_buffer = opcode_writes(command->opcode) || command->opcode == Opcode::Admin ||
+                         shard_->node().shard_count() > 1 || header.entry_count > kReadWindow;
+  if (outlives_buffer) {
+    command->body.append(entries);
+    entries = command->body.view();
+  }
+  if (!read_entries(command, header, entries)) {
+    end(command);
+    fail(header.opcode, header.command_id, "the body does not hold what its counts say");
+    return;
+  }
+  shard_->statistics().commands.add();
+  if (opcode_writes(command->opcode)) {
+    write_ = command;
+    next_value();
+  } else if (command->opcode == Opcode::Admin) {
+    start_admin(command);
+  } else {
+    run_windows(command);
+  }
+}
+
+bool Session::read_entries(Command* command, const RequestHeader& header, Bytes body) {
+  uint32_t shard_count = shard_->node().shard_count();
+  uint64_t value_bytes_max = shard_->store().value_bytes_max();
+  uint64_t data_length = 0;
+  EntryReader reader(command->opcode, header.entry_count, body);
+  Entry entry;
+  while (reader.next(&entry)) {
+    Task& task = command->add_task();
+    task.entry = entry;
+    task.status = check_entry(entry, command->opcode, value_bytes_max);
+    if (shard_count > 1) task.shard = slot_shard(key_slot(entry.key), shard_count);
+    if (!opcode_writes(command->opcode)) continue;
+    if (data_length + entry.value_length < data_length) return false;
+    data_length += entry.value_length;
+  }
+  if (reader.malformed() || data_length != header.data_length) return false;
+  if (command->opcode != Opcode::Scan) return true;
+  Task& scan = command->tasks[0];
+  scan.shard = static_cast<uint32_t>(scan.entry.cursor >> kScanShardShift);
+  scan.entry.cursor <<= 64 - kScanShardShift;
+  scan.entry.count_max = std::clamp(scan.entry.count_max, uint32_t{1}, kScanCountMax);
+  if (scan.shard >= shard_count) scan.status = Status::Invalid;
+  return true;
+}
+
+void Session::run_windows(Command* command) {
+  do {
+    if (shard_->now_ns() > command->deadline_ns) {
+      complete_failed(static_cast<uint8_t>(command->opcode), command->id, Status::Deadline,
+                      "the deadline passed before the work was done");
+      end(command);
+      return;
+    }
+    uint32_t step = opcode_reads(command->opcode) ? kReadWindow : command->task_count;
+    command->window_end = std::min(command->window_begin + step, command->task_count);
+    uint64_t owners = 0;
+    for (uint32_t index = command->window_begin; index < command->window_end; ++index) {
+      if (command->tasks[index].status == Status::Ok) {
+        owners |= uint64_t{1} << command->tasks[index].shard;
+      }
+    }
+    command->pending = static_cast<uint32_t>(std::popcount(owners));
+    for (; owners != 0; owners &= owners - 1) {
+      auto owner = static_cast<uint32_t>(std::countr_zero(owners));
+      if (shard_->begin_work(owner, {command, kAllTasks, Phase::Execute})) --command->pending;
+    }
+    if (command->pending != 0) return;
+  } while (finish_window(command));
+}
+
+// Answers the window. True if the next one is to be run now.
+bool Session::finish_window(Command* command) {
+  if (closed_) {
+    std::vector<OwnedExtent> released;
+    for (uint32_t index = command->window_begin; index < command->window_end; ++index) {
+      Task& task = command->tasks[index];
+      for (const PinnedPiece& piece : task.pieces) released.push_back({piece.extent, task.shard});
+    }
+    shard_->release(&released);
+    end(command);
+    return false;
+  }
+  if (opcode_reads(command->opcode)) {
+    encode_reads(command);
+  } else {
+    encode_outcomes(command);
+  }
+  if (command->window_end == command->task_count) {
+    end(command);
+    return false;
+  }
+  command->window_begin = command->window_end;
+  if (has_room()) return true;
+  blocked_read_ = command;
+  state_ = State::Paused;
+  set_input(false);
+  return false;
+}
+
+void Session::encode_reads(Command* command) {
+  uint32_t index = command->window_begin;
+  do {
+    CapsuleWriter writer(output_.bytes());
+    writer.begin_completion(static_cast<uint8_t>(command->opcode), command->id,
+                            static_cast<uint16_t>(index));
+    uint32_t first = index;
+    uint64_t data_length = 0;
+    for (; index < command->window_end && writer.bytes_written() < kCompletionBytes; ++index) {
+      const Task& task = command->tasks[index];
+      if (task.status == Status::Ok) data_length += task.entry.length;
+      encode_outcome(*command, task, &writer);
+    }
+    bool more = index < command->task_count;
+    writer.finish_completion(Status::Ok, data_length, credits_, more ? kFlagMore : 0);
+    for (uint32_t sent = first; sent < index; ++sent) {
+      Task& task = command->tasks[sent];
+      output_.bytes()->append(task.bytes.view());
+      for (const PinnedPiece& piece : task.pieces) {
+        const std::byte* data = shard_->store().at(piece.extent.offset) + piece.skip_bytes;
+        output_.add_piece(data, piece, task.shard);
+      }
+      task.pieces.clear();
+    }
+  } while (index < command->window_end);
+}
+
+void Session::encode_outcome(const Command& command, const Task& task, CapsuleWriter* writer) {
+  switch (command.opcode) {
+    case Opcode::Get:
+    case Opcode::GetRange: {
+      bool ok = task.status == Status::Ok;
+      auto count = static_cast<uint32_t>(task.checksums.size() / sizeof(uint64_t));
+      writer->add_outcome(ReadOutcome{task.status, task.value_length, task.version,
+                                      task.entry.offset, ok ? task.entry.length : 0,
+                                      ChecksumList(task.checksums.data(), ok ? count : 0),
+                                      task.attributes.view()});
+      return;
+    }
+    case Opcode::Put:
+    case Opcode::Append:
+      writer->add_outcome(WriteOutcome{task.status, task.result, task.value_length, task.version});
+      return;
+    case Opcode::Stat:
+      writer->add_outcome(StatOutcome{task.status, task.place, task.chunk_count, task.value_length,
+                                      task.version, task.ttl_left_ms, task.attributes.view()});
+      return;
+    case Opcode::Scan: {
+      uint64_t cursor = task.cursor >> (64 - kScanShardShift);
+      uint64_t shard = task.shard;
+      // The end of one shard is the beginning of the next.
+      if (task.cursor == 0 && ++shard == shard_->node().shard_count()) shard = 0;
+      writer->add_scan(cursor | (shard << kScanShardShift), task.key_count);
+      output_.bytes()->append(task.bytes.view());
+      return;
+    }
+    default:
+      writer->add_status(task.status);
+  }
+}
+
+void Session::encode_outcomes(Command* command) {
+  if (command->opcode == Opcode::Scan && command->tasks[0].status != Status::Ok) {
+    complete_failed(static_cast<uint8_t>(command->opcode), command->id, command->tasks[0].status,
+                    "this cursor does not come from this node");
+    return;
+  }
+  if (command->opcode == Opcode::PrefixLength) {
+    uint32_t length = 0;
+    while (length < command->task_count && command->tasks[length].status == Status::Ok) ++length;
+    CapsuleWriter writer(output_.bytes());
+    writer.begin_completion(static_cast<uint8_t>(command->opcode), command->id, 0);
+    writer.add_u32(length);
+    writer.finish_completion(Status::Ok, 0, credits_, 0);
+    return;
+  }
+  uint32_t index = 0;
+  do {
+    CapsuleWriter writer(output_.bytes());
+    writer.begin_completion(static_cast<uint8_t>(command->opcode), command->id,
+                            static_cast<uint16_t>(index));
+    for (; index < command->task_count && writer.bytes_written() < kCompletionBytes; ++index) {
+      encode_outcome(*command, command->tasks[index], &writer);
+    }
+    writer.finish_completion(Status::Ok, 0, credits_, index < command->task_count ? kFlagMore : 0);
+  } while (index < command->task_count);
+}
+
+void Session::complete_failed(uint8_t opcode, uint32_t command_id, Status status,
+                              std::string_view message) {
+  CapsuleWriter writer(output_.bytes());
+  writer.begin_completion(opcode, command_id, 0);
+  writer.set_message(message);
+  writer.finish_completion(status, 0, credits_, 0);
+}
+
+void Session::start_admin(Command* command) {
+  if (shard_->start_admin(command)) return;
+  complete_failed(static_cast<uint8_t>(command->opcode), command->id, Status::Busy,
+                  "too many administrative commands wait; try again");
+  end(command);
+}
+
+void Session::on_admin_done(Command* command, Status status, Bytes payload) {
+  if (!closed_) {
+    if (payload.size() > kCompletionBytes) {
+      complete_failed(static_cast<uint8_t>(command->opcode), command->id, Status::TooLarge,
+                      "the command's answer is larger than a completion may be");
+    } else {
+      CapsuleWriter writer(output_.bytes());
+      writer.begin_completion(static_cast<uint8_t>(command->opcode), command->id, 0);
+      writer.add_admin(status, payload);
+      writer.finish_completion(Status::Ok, 0, credits_, 0);
+    }
+    shard_->flush_later(this);
+  }
+  end(command);
+}
+
+void Session::on_work_done(const Work& work) {
+  Command* command = work.command;
+  --command->pending;
+  if (opcode_writes(command->opcode)) {
+    write_work_done(work);
+  } else if (command->pending == 0 && finish_window(command)) {
+    run_windows(command);
+  }
+  if (!closed_) shard_->flush_later(this);
+}
+
+void Session::end(Command* command) {
+  LatencyKind kind = latency_kind(command->opcode);
+  shard_->statistics().latency[static_cast<size_t>(kind)].add(TurnWatch::monotonic_ns() -
+                                                              command->begin_ns);
+  shard_->return_command(command);
+  --command_count_;
+  if (closed_) shard_->drop(this);
+}
+
+}  // namespace kvstrata

@@ -1,0 +1,187 @@
+// Writes of a session: values come in one after the other, each straight into the memory reserved for it.
+//
+// A value of this shard, or a large one of another, is received into its open record's chunks. A small value of another shard is received
+// into the task and travels there whole, so that it costs one hop instead of two.
+#include <algorithm>
+
+#include "store/native/node.h"
+#include "store/native/session.h"
+#include "store/native/shard.h"
+
+namespace kvstrata {
+
+namespace {
+
+constexpr uint64_t kWholeBytesMax = 64 * 1024;
+
+uint64_t base_of(const Command& command, const Task& task) noexcept {
+  return command.opcode == Opcode::Append ? task.entry.at : 0;
+}
+
+}  // namespace
+
+bool Session::goes_whole(const Task& task) const noexcept {
+  return task.shard != shard_->index() && task.entry.value_length <= kWholeBytesMax;
+}
+
+// Goes on with the write's next value, as far as possible without waiting.
+void Session::next_value() {
+  Command* command = write_;
+  state_ = State::Capsules;
+  while (command->receiving < command->task_count) {
+    Task& task = command->tasks[command->receiving];
+    if (task.status == Status::Ok && shard_->now_ns() > command->deadline_ns) {
+      task.status = Status::Deadline;
+    }
+    if (!begin_value(task)) return;
+  }
+  write_ = nullptr;
+  if (command->pending == 0) finish_write(command);
+}
+
+// True if the value is dealt with already, so that the next one can begin.
+bool Session::begin_value(Task& task) {
+  Command* command = write_;
+  if (task.status == Status::Ok && !goes_whole(task)) {
+    ++command->pending;
+    Work reserve{command, command->receiving, Phase::Reserve};
+    if (!shard_->begin_work(task.shard, reserve)) {
+      state_ = State::Paused;
+      set_input(false);
+      return false;
+    }
+    --command->pending;
+  }
+  receive_value(task);
+  if (value_left_ != 0) return false;
+  finish_value();
+  return true;
+}
+
+// Memory is there, or the value is refused: its bytes come next.
+void Session::receive_value(const Task& task) {
+  value_left_ = task.entry.value_length;
+  if (task.status != Status::Ok) {
+    state_ = State::Discard;
+    return;
+  }
+  state_ = State::Data;
+  piece_ = 0;
+  value_at_ = base_of(*write_, task);
+  if (goes_whole(task)) write_->tasks[write_->receiving].bytes.extend(value_left_);
+  begin_piece();
+}
+
+void Session::begin_piece() {
+  piece_left_ = std::min(value_left_, limits::kChunkBytes - value_at_ % limits::kChunkBytes);
+  piece_begun_ = false;
+}
+
+MutableBytes Session::data_target() const noexcept {
+  Task& task = write_->tasks[write_->receiving];
+  if (goes_whole(task)) return {task.bytes.data() + task.bytes.size() - value_left_, piece_left_};
+  auto chunk = static_cast<uint32_t>(value_at_ / limits::kChunkBytes);
+  return shard_->store().piece(task.location, chunk).subspan(value_at_ % limits::kChunkBytes,
+                                                             piece_left_);
+}
+
+// Data that came with other bytes, in the read buffer.
+size_t Session::consume_data(Bytes bytes) {
+  auto count = static_cast<size_t>(std::min<uint64_t>(bytes.size(), value_left_));
+  if (state_ == State::Data) {
+    count = std::min<size_t>(count, piece_left_);
+    std::memcpy(data_target().data(), bytes.data(), count);
+  }
+  take_data(bytes.first(count));
+  return count;
+}
+
+// `bytes` are where they belong: counts and hashes them, and goes on when they end a piece or the value.
+void Session::take_data(Bytes bytes) {
+  if (bytes.empty()) return;
+  value_left_ -= bytes.size();
+  if (state_ == State::Discard) {
+    if (value_left_ == 0) finish_value_and_go_on();
+    return;
+  }
+  Task& task = write_->tasks[write_->receiving];
+  bool at_once = bytes.size() == piece_left_ && !piece_begun_;
+  if (!at_once) {
+    if (!piece_begun_) piece_hash_.reset();
+    piece_hash_.update(bytes);
+  }
+  piece_begun_ = true;
+  piece_left_ -= bytes.size();
+  value_at_ += bytes.size();
+  if (piece_left_ != 0) return;
+  uint64_t checksum = at_once ? chunk_checksum(bytes) : piece_hash_.digest();
+  if (checksum != task.entry.checksums[piece_]) {
+    refuse_value(Status::Corrupt);
+    return;
+  }
+  if (!goes_whole(task)) {
+    auto chunk = static_cast<uint32_t>((value_at_ - 1) / limits::kChunkBytes);
+    shard_->store().set_checksum(task.location, chunk, checksum);
+  }
+  ++piece_;
+  begin_piece();
+  if (value_left_ == 0) finish_value_and_go_on();
+}
+
+void Session::finish_value_and_go_on() {
+  if (write_ == nullptr) {
+    state_ = State::Capsules;  // The data of a command that was refused whole.
+    return;
+  }
+  finish_value();
+  next_value();
+}
+
+void Session::finish_value() {
+  Command* command = write_;
+  Task& task = command->tasks[command->receiving];
+  uint32_t index = command->receiving++;
+  if (task.status != Status::Ok) return;
+  Work work{command, index, goes_whole(task) ? Phase::Write : Phase::Commit};
+  ++command->pending;
+  if (shard_->begin_work(task.shard, work)) --command->pending;
+}
+
+// The rest of the value is dropped.
+void Session::refuse_value(Status status) {
+  Command* command = write_;
+  Task& task = command->tasks[command->receiving];
+  task.status = status;
+  abort_value(command, command->receiving);
+  state_ = State::Discard;
+  if (value_left_ == 0) finish_value_and_go_on();
+}
+
+void Session::abort_value(Command* command, uint32_t index) noexcept {
+  Task& task = command->tasks[index];
+  if (task.location == 0) return;
+  ++command->pending;
+  if (shard_->begin_work(task.shard, {command, index, Phase::Abort})) --command->pending;
+}
+
+void Session::write_work_done(const Work& work) {
+  Command* command = work.command;
+  if (work.phase == Phase::Reserve) {
+    if (closed_) {
+      abort_value(command, work.task);
+    } else {
+      receive_value(command->tasks[work.task]);
+      if (value_left_ == 0) finish_value_and_go_on();
+      if (!closed_ && state_ != State::Paused) resume();
+      return;
+    }
+  }
+  if (command->pending == 0 && command != write_) finish_write(command);
+}
+
+void Session::finish_write(Command* command) {
+  if (!closed_) encode_outcomes(command);
+  end(command);
+}
+
+}  // namespace kvstrata

@@ -1,0 +1,421 @@
+#include "store/native/shard.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+
+#include "store/native/node.h"
+
+namespace kvstrata {
+
+namespace {
+
+// What an epoll event is about: a session's address, or one of these.
+constexpr uint64_t kListenerToken = 0;
+constexpr uint64_t kMailboxToken = 1;
+
+constexpr size_t kReadBufferBytes = 32 * 1024;
+constexpr int kEventCount = 64;
+constexpr uint64_t kTickNs = 100'000'000;
+constexpr int kIdleMs = 1000;
+constexpr int kMemoryWaitMs = 1;  // While other shards make room.
+// A turn handles events for this long, then looks again: what is left is reported again.
+constexpr uint64_t kTurnNs = 100'000;
+constexpr uint32_t kAcceptsPerTurn = 32;
+constexpr uint32_t kSessionsPerTick = 512;
+constexpr uint64_t kRetryNs = 50'000;  // Of making room, in one turn.
+
+uint64_t wall_clock_ms() noexcept {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
+
+std::string peer_name(const Socket& socket) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (::getpeername(socket.fd(), generic, &length) != 0) return "unknown";
+  ::getnameinfo(generic, length, host.data(), host.size(), port.data(), port.size(),
+                NI_NUMERICHOST | NI_NUMERICSERV);
+  return std::string(host.data()) + " port " + port.data();
+}
+
+// One connection too many is told so, as far as a single send goes.
+void refuse_busy(const Socket& socket) {
+  NodeHello answer;
+  answer.status = Status::Busy;
+  answer.message = "this node has as many connections as it may; try again later";
+  ByteBuffer bytes;
+  encode(answer, &bytes);
+  [[maybe_unused]] auto sent =
+      ::send(socket.fd(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  ::shutdown(socket.fd(), SHUT_WR);
+}
+
+// A peer that vanished without a word is noticed within about a minute and a half.
+void keep_alive(const Socket& socket) noexcept {
+  int on = 1;
+  int idle_s = 30;
+  int interval_s = 10;
+  ::setsockopt(socket.fd(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(socket.fd(), IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+  ::setsockopt(socket.fd(), IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+}
+
+void watch_descriptor(int epoll, int fd, uint64_t token) noexcept {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = token;
+  ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+}  // namespace
+
+Shard::Shard(Node* node, uint32_t index)
+    : node_(node),
+      index_(index),
+      store_(node->segments(), node->hash_seed(), node->shard_count(), &statistics_),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      read_buffer_(kReadBufferBytes),
+      releases_(node->shard_count()),
+      spin_(uint64_t{node->options().spin_us} * 1000) {
+  watch_descriptor(epoll_, mailbox_.fd(), kMailboxToken);
+  if (index_ == 0) watch_descriptor(epoll_, node->listener().fd(), kListenerToken);
+  now_ns_ = TurnWatch::monotonic_ns();
+  store_.set_clock(wall_clock_ms());
+}
+
+Shard::~Shard() {
+  join();
+  sessions_.clear();
+  ::close(epoll_);
+}
+
+void Shard::start() {
+  thread_ = std::thread([this] {
+    std::string name = "kvs-shard-" + std::to_string(index_);
+    ::pthread_setname_np(::pthread_self(), name.c_str());
+    run();
+  });
+}
+
+void Shard::begin_stop(uint64_t deadline_ns) {
+  post([deadline_ns](Shard& shard) {
+    shard.stop_deadline_ns_ = deadline_ns;
+    if (shard.index_ == 0) {
+      ::epoll_ctl(shard.epoll_, EPOLL_CTL_DEL, shard.node_->listener().fd(), nullptr);
+    }
+  });
+}
+
+void Shard::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void Shard::run() {
+  while (!stop_is_due()) turn(wait());
+}
+
+uint32_t Shard::wait() {
+  std::array<epoll_event, kEventCount> events;
+  bool may_sleep = !maintenance_due_ && !progressing_ && !spin_.open(now_ns_) && mailbox_.may_sleep();
+  int count = ::epoll_wait(epoll_, events.data(), kEventCount, may_sleep ? timeout_ms() : 0);
+  mailbox_.awake();
+  now_ns_ = TurnWatch::monotonic_ns();
+  watch_.begin(now_ns_);
+  store_.set_clock(wall_clock_ms());
+  // Letters first: a pool made before a client connected must be known when its hello is read.
+  letters_seen_ = mailbox_.has_letters();
+  if (letters_seen_) mailbox_.deliver(*this);
+  if (count <= 0) return 0;
+  bulk_bytes_ = 0;
+  for (int index = 0; index < count; ++index) {
+    handle(events[index].data.u64, events[index].events);
+    if (TurnWatch::monotonic_ns() - now_ns_ > kTurnNs) break;
+  }
+  return static_cast<uint32_t>(count);
+}
+
+void Shard::turn(uint32_t event_count) {
+  bool worked = event_count != 0 || letters_seen_;
+  flush_sessions();
+  if (!waiting_.empty()) retry_waiting();
+  if (maintenance_due_ || now_ns_ >= next_tick_ns_) tick();
+  send_releases();
+  if (reap_due_) reap();
+  uint64_t end_ns = TurnWatch::monotonic_ns();
+  statistics_.loop_turns.add();
+  if (worked) spin_.note_work(end_ns, bulk_bytes_);
+  if (uint64_t stall = watch_.end(end_ns); stall != 0) {
+    statistics_.loop_stalls.add();
+    statistics_.loop_turn_ns_max.set(std::max(statistics_.loop_turn_ns_max.value(), stall));
+  }
+}
+
+void Shard::handle(uint64_t token, uint32_t events) {
+  if (token == kListenerToken) {
+    accept_connections();
+    return;
+  }
+  if (token == kMailboxToken) {
+    mailbox_.clear_wake();
+    return;
+  }
+  auto* session = reinterpret_cast<Session*>(token);
+  if (session->closed()) return;  // By an earlier event of this turn.
+  if ((events & EPOLLOUT) != 0) session->on_writable();
+  if (!session->closed() && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
+    session->on_readable();
+  }
+}
+
+void Shard::accept_connections() {
+  for (uint32_t count = 0; count < kAcceptsPerTurn; ++count) {
+    Socket socket = accept_tcp(node_->listener());
+    if (!socket) return;
+    if (!node_->has_connection_room()) {
+      statistics_.connections_refused.add();
+      refuse_busy(socket);
+      continue;
+    }
+    keep_alive(socket);
+    std::string peer = peer_name(socket);
+    uint32_t target = static_cast<uint32_t>(statistics_.connections_accepted.value()) %
+                      node_->shard_count();
+    statistics_.connections_accepted.add();
+    if (target == index_) {
+      adopt(std::move(socket), std::move(peer));
+      continue;
+    }
+    auto shared = std::make_shared<Socket>(std::move(socket));
+    node_->shard(target).post(
+        [shared, peer](Shard& shard) { shard.adopt(std::move(*shared), peer); });
+  }
+}
+
+void Shard::adopt(Socket socket, std::string peer) {
+  auto session = std::make_unique<Session>(this, std::move(socket), std::move(peer));
+  watch_descriptor(epoll_, session->fd(), reinterpret_cast<uint64_t>(session.get()));
+  sessions_.push_back(std::move(session));
+  node_->add_connection();
+  statistics_.connections_open.add();
+}
+
+void Shard::hand_over(Session* session, uint32_t shard, const ClientHello& hello, Bytes unread) {
+  auto socket = std::make_shared<Socket>(session->take_socket());
+  std::vector<std::byte> rest(unread.begin(), unread.end());
+  node_->shard(shard).post(
+      [socket, peer = session->peer(), hello, rest = std::move(rest)](Shard& target) {
+        target.adopt(std::move(*socket), peer);
+        target.sessions_.back()->adopt(hello, rest);
+      });
+}
+
+Command* Shard::take_command() {
+  if (free_commands_.empty()) {
+    commands_.push_back(std::make_unique<Command>());
+    free_commands_.push_back(commands_.back().get());
+  }
+  Command* command = free_commands_.back();
+  free_commands_.pop_back();
+  command->home_shard = static_cast<uint16_t>(index_);
+  return command;
+}
+
+void Shard::return_command(Command* command) {
+  command->reset();
+  free_commands_.push_back(command);
+}
+
+bool Shard::begin_work(uint32_t owner, const Work& work) {
+  if (owner != index_) {
+    statistics_.hops.add();
+    node_->shard(owner).post([work](Shard& shard) { shard.perform_for(work); });
+    return false;
+  }
+  Status status = perform(store_, store_.partition(work.command->pool), index_, work);
+  if (status != Status::Busy) return true;
+  statistics_.memory_waits.add();
+  waiting_.push_back(work);
+  return false;
+}
+
+// Another shard's work: done here, then sent home.
+void Shard::perform_for(const Work& work) {
+  if (begin_work(index_, work)) send_home(work);
+}
+
+void Shard::work_done(const Work& work) { work.command->session->on_work_done(work); }
+
+// Writes that wait for memory, oldest first.
+void Shard::retry_waiting() {
+  uint64_t reclaimed = store_.reclaim_count();
+  while (!waiting_.empty() && TurnWatch::monotonic_ns() - now_ns_ < kRetryNs) {
+    Work work = waiting_.front();
+    uint64_t before = store_.reclaim_count();
+    Status status = perform(store_, store_.partition(work.command->pool), index_, work);
+    if (status == Status::Busy && now_ns_ < work.command->deadline_ns) {
+      if (store_.reclaim_count() == before) break;  // Others must make room.
+      continue;
+    }
+    if (status == Status::Busy) give_up(store_, work);
+    waiting_.pop_front();
+    send_home(work);
+  }
+  progressing_ = !waiting_.empty() && store_.reclaim_count() != reclaimed;
+}
+
+void Shard::send_home(const Work& work) {
+  if (work.command->home_shard == index_) {
+    work_done(work);
+    return;
+  }
+  node_->shard(work.command->home_shard).post([work](Shard& home) { home.work_done(work); });
+}
+
+void Shard::flush_later(Session* session) {
+  if (session->flush_due) return;
+  session->flush_due = true;
+  flush_due_.push_back(session);
+}
+
+void Shard::flush_sessions() {
+  for (size_t index = 0; index < flush_due_.size(); ++index) {
+    flush_due_[index]->flush_due = false;
+    flush_due_[index]->flush();
+  }
+  flush_due_.clear();
+}
+
+void Shard::watch_output(Session* session, bool input, bool output) noexcept {
+  epoll_event event{};
+  event.events = (input ? uint32_t{EPOLLIN} : 0u) | (output ? uint32_t{EPOLLOUT} : 0u);
+  event.data.u64 = reinterpret_cast<uint64_t>(session);
+  ::epoll_ctl(epoll_, EPOLL_CTL_MOD, session->fd(), &event);
+}
+
+void Shard::release(std::vector<OwnedExtent>* extents) {
+  for (const OwnedExtent& owned : *extents) {
+    if (owned.shard == index_) {
+      store_.release(owned.extent);
+    } else {
+      releases_[owned.shard].push_back(owned.extent);
+    }
+  }
+  extents->clear();
+}
+
+void Shard::send_releases() {
+  for (uint32_t shard = 0; shard < releases_.size(); ++shard) {
+    if (releases_[shard].empty()) continue;
+    node_->shard(shard).post([extents = std::exchange(releases_[shard], {})](Shard& owner) {
+      for (const Extent& extent : extents) owner.store_.release(extent);
+    });
+  }
+}
+
+bool Shard::start_admin(Command* command) {
+  Session* session = command->session;
+  const Entry& entry = command->tasks[0].entry;
+  static std::atomic<uint64_t> next_call{1};
+  command->admin_call = next_call.fetch_add(1, std::memory_order_relaxed);
+  AdminCall call{command->admin_call,
+                 index_,
+                 std::string(as_text(entry.key)),
+                 {entry.payload.begin(), entry.payload.end()},
+                 session->pool_name(),
+                 session->rights(),
+                 session->peer()};
+  if (!node_->admin().push(std::move(call))) return false;
+  admin_calls_[command->admin_call] = command;
+  return true;
+}
+
+void Shard::finish_admin(uint64_t call, Status status, Bytes payload) {
+  auto found = admin_calls_.find(call);
+  if (found == admin_calls_.end()) return;  // Its deadline passed.
+  Command* command = found->second;
+  admin_calls_.erase(found);
+  command->session->on_admin_done(command, status, payload);
+}
+
+void Shard::expire_admin_calls() {
+  for (auto each = admin_calls_.begin(); each != admin_calls_.end();) {
+    Command* command = each->second;
+    if (now_ns_ < command->deadline_ns) {
+      ++each;
+      continue;
+    }
+    each = admin_calls_.erase(each);
+    command->session->on_admin_done(command, Status::Deadline, {});
+  }
+}
+
+void Shard::drop(Session* session) noexcept {
+  if (session->fd() >= 0) ::epoll_ctl(epoll_, EPOLL_CTL_DEL, session->fd(), nullptr);
+  reap_due_ = true;
+}
+
+// Closed sessions go once nothing of them travels any more.
+void Shard::reap() {
+  reap_due_ = false;
+  for (uint32_t index = 0; index < sessions_.size();) {
+    if (!sessions_[index]->finished() || sessions_[index]->flush_due) {
+      reap_due_ = reap_due_ || sessions_[index]->finished();
+      ++index;
+      continue;
+    }
+    node_->remove_connection();
+    statistics_.connections_open.add(uint64_t(-1));
+    std::swap(sessions_[index], sessions_.back());
+    sessions_.pop_back();
+  }
+}
+
+void Shard::tick() {
+  maintenance_due_ = store_.maintain();
+  if (now_ns_ < next_tick_ns_) return;
+  next_tick_ns_ = now_ns_ + kTickNs;
+  store_.publish_gauges();
+  expire_admin_calls();
+  uint32_t count = std::min<uint32_t>(kSessionsPerTick, static_cast<uint32_t>(sessions_.size()));
+  for (; count != 0; --count) {
+    Session& session = *sessions_[tick_cursor_++ % sessions_.size()];
+    if (session.closed() || !session.is_stalled(now_ns_)) continue;
+    statistics_.connections_dropped_slow.add();
+    session.close();
+  }
+}
+
+int Shard::timeout_ms() const noexcept {
+  if (!waiting_.empty()) return kMemoryWaitMs;
+  bool busy = !sessions_.empty() || store_.has_expiring() || stopping();
+  return busy ? static_cast<int>(kTickNs / 1'000'000) : kIdleMs;
+}
+
+// A shard serves the others' work until all of them are done.
+bool Shard::stop_is_due() {
+  if (!stopping()) return false;
+  bool drained = std::ranges::all_of(
+      sessions_, [](const auto& session) { return session->closed() || session->drain(); });
+  if (drained && !drained_) node_->shard_drained();
+  drained_ = drained_ || drained;
+  if (!node_->all_drained() && now_ns_ < stop_deadline_ns_) return false;
+  stopped_cleanly_ = drained;
+  for (const auto& session : sessions_) session->close();
+  return true;
+}
+
+}  // namespace kvstrata

@@ -1,0 +1,109 @@
+// A shard: one thread, one epoll, the objects it owns and the sessions it serves. Shares nothing with the others but mailboxes.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "store/native/command.h"
+#include "store/native/mailbox.h"
+#include "store/native/object_store.h"
+#include "store/native/session.h"
+#include "store/native/spin_gate.h"
+#include "store/native/statistics.h"
+#include "store/native/turn_watch.h"
+
+namespace kvstrata {
+
+class Node;
+
+class Shard {
+ public:
+  Shard(Node* node, uint32_t index);
+  ~Shard();
+
+  uint32_t index() const noexcept { return index_; }
+  Node& node() noexcept { return *node_; }
+  ObjectStore& store() noexcept { return store_; }
+  ShardStatistics& statistics() noexcept { return statistics_; }
+  const ShardStatistics& statistics() const noexcept { return statistics_; }
+  uint64_t now_ns() const noexcept { return now_ns_; }
+
+  void start();
+  // Any thread. The letter runs on the shard's thread.
+  void post(Mailbox<Shard>::Letter letter) { mailbox_.post(std::move(letter)); }
+  // Any thread: stop serving; sessions with work left get until `deadline_ns` (monotonic).
+  void begin_stop(uint64_t deadline_ns);
+  void join();
+  bool stopped_cleanly() const noexcept { return stopped_cleanly_; }
+
+  // For sessions, on the shard's thread.
+  Command* take_command();
+  void return_command(Command* command);
+  // Does the work here or sends it to its owner; true if it is done already.
+  bool begin_work(uint32_t owner, const Work& work);
+  void flush_later(Session* session);
+  void watch_output(Session* session, bool input, bool output) noexcept;
+  void release(std::vector<OwnedExtent>* extents);
+  void hand_over(Session* session, uint32_t shard, const ClientHello& hello, Bytes unread);
+  void adopt(Socket socket, std::string peer);
+  MutableBytes read_buffer() noexcept { return {read_buffer_.data(), read_buffer_.size()}; }
+  void note_bulk(uint64_t bytes) noexcept { bulk_bytes_ += bytes; }
+  bool stopping() const noexcept { return stop_deadline_ns_ != 0; }
+  // False when too many wait.
+  bool start_admin(Command* command);
+  void finish_admin(uint64_t call, Status status, Bytes payload);
+  void drop(Session* session) noexcept;
+
+ private:
+  void run();
+  uint32_t wait();
+  void turn(uint32_t event_count);
+  void handle(uint64_t token, uint32_t events);
+  void accept_connections();
+  void flush_sessions();
+  void retry_waiting();
+  void tick();
+  void reap();
+  void perform_for(const Work& work);
+  void send_home(const Work& work);
+  void work_done(const Work& work);
+  void expire_admin_calls();
+  int timeout_ms() const noexcept;
+  bool stop_is_due();
+  void send_releases();
+
+  Node* node_;
+  uint32_t index_;
+  ShardStatistics statistics_;
+  ObjectStore store_;
+  Mailbox<Shard> mailbox_;
+  int epoll_ = -1;
+  std::thread thread_;
+  std::vector<std::byte> read_buffer_;
+  std::vector<std::unique_ptr<Session>> sessions_;
+  std::vector<Session*> flush_due_;
+  std::vector<Command*> free_commands_;
+  std::vector<std::unique_ptr<Command>> commands_;
+  std::deque<Work> waiting_;  // Writes that wait for memory, oldest first.
+  std::vector<std::vector<Extent>> releases_;  // By owning shard.
+  std::unordered_map<uint64_t, Command*> admin_calls_;
+  SpinGate spin_;
+  TurnWatch watch_;
+  uint64_t now_ns_ = 0;
+  uint64_t next_tick_ns_ = 0;
+  uint64_t bulk_bytes_ = 0;
+  uint64_t stop_deadline_ns_ = 0;
+  uint32_t tick_cursor_ = 0;
+  bool maintenance_due_ = false;
+  bool progressing_ = false;  // Room is being made for `waiting_`: don't sleep.
+  bool reap_due_ = false;
+  bool drained_ = false;
+  bool letters_seen_ = false;
+  bool stopped_cleanly_ = true;
+};
+
+}  // namespace kvstrata

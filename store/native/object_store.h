@@ -147,7 +147,8 @@ class ObjectStore final : public RecordResolver {
   void note_room_found() noexcept;
   bool evict_one(Partition& partition) noexcept;
   Partition* partition_to_evict() noexcept;
-  bool begin_drain() noexcept;
+  bool begin_drain(bool evictable) noexcept;
+  bool ask_others() noexcept;
   bool drain_step() noexcept;
   void drain_resident(const ShardMemory::Resident& resident) noexcept;
   bool move_record(Partition& partition, Location location) noexcept;

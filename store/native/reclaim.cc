@@ -62,25 +62,30 @@ Status ObjectStore::make_room_in(Partition& partition) noexcept {
 
 bool ObjectStore::make_progress() noexcept {
   if (draining_ != kNoSegment) return drain_step();
-  if (evicted_bytes_ <= 2 * needed_bytes_) {
-    Partition* partition = partition_to_evict();
-    if (partition != nullptr && evict_one(*partition)) return true;
-  }
-  return begin_drain();
+  Partition* partition = partition_to_evict();
+  bool drain_first = evicted_bytes_ > 2 * needed_bytes_ && fruitless_drains_ < kFruitlessDrainsMax;
+  if (partition != nullptr && !drain_first && evict_one(*partition)) return true;
+  if (begin_drain(partition != nullptr)) return true;
+  if (partition != nullptr && evict_one(*partition)) return true;
+  return ask_others();
 }
 
-bool ObjectStore::begin_drain() noexcept {
-  if (shard_count_ > 1 && wanted_segments_ == 0) {
-    wanted_segments_ =
-        static_cast<uint32_t>((needed_bytes_ + reserved_bytes_) / segments_->segment_bytes()) + 1;
+// Segments held by other shards: they give back what they can spare, in their own time.
+bool ObjectStore::ask_others() noexcept {
+  if (shard_count_ == 1) return false;
+  if (wanted_segments_ == 0) {
+    uint64_t bytes = std::max(needed_bytes_, reserved_bytes_);
+    wanted_segments_ = static_cast<uint32_t>(bytes / segments_->segment_bytes()) + 1;
     segments_->want(wanted_segments_);
   }
-  bool others_may_give = wanted_segments_ != 0;
+  return true;
+}
+
+bool ObjectStore::begin_drain(bool evictable) noexcept {
+  if (fruitless_drains_ >= kFruitlessDrainsMax) return false;
+  if (!evictable && memory_.free_bytes() < needed_bytes_) return false;
   SegmentId segment = memory_.emptiest_segment();
-  if (segment == kNoSegment || fruitless_drains_ >= kFruitlessDrainsMax) return others_may_give;
-  if (partition_to_evict() == nullptr && memory_.free_bytes() < needed_bytes_) {
-    return others_may_give;
-  }
+  if (segment == kNoSegment) return false;
   memory_.begin_drain(segment);
   draining_ = segment;
   drain_position_ = 0;
@@ -182,7 +187,9 @@ bool ObjectStore::keep_head_room() noexcept {
   for (uint32_t step = 0; step < kMaintainStep; ++step) {
     if (memory_.free_bytes() >= total / kHeadRoomDivisor) return false;
     Partition* partition = partition_to_evict();
-    if (partition == nullptr || !evict_one(*partition)) return false;
+    // A shard's only object may be as large as its memory: it is not evicted for nothing.
+    if (partition == nullptr || partition->index.size() < 2) return false;
+    if (!evict_one(*partition)) return false;
   }
   return true;
 }

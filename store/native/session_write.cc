@@ -27,7 +27,6 @@ bool Session::goes_whole(const Task& task) const noexcept {
 // Goes on with the write's next value, as far as possible without waiting.
 void Session::next_value() {
   Command* command = write_;
-  state_ = State::Capsules;
   while (command->receiving < command->task_count) {
     Task& task = command->tasks[command->receiving];
     if (task.status == Status::Ok && shard_->now_ns() > command->deadline_ns) {
@@ -36,6 +35,7 @@ void Session::next_value() {
     if (!begin_value(task)) return;
   }
   write_ = nullptr;
+  state_ = State::Capsules;
   if (command->pending == 0) finish_write(command);
 }
 

@@ -13,10 +13,10 @@ namespace {
 
 // A table of more homes is split. Splitting reads every record of the table, which at this size
 // takes some tens of microseconds.
-constexpr uint32_t kHomeCountMax = 1024;
+constexpr uint32_t kHomeCountMax = 1536;
 // Buddies that hold no more than this together become one: far enough below what a split leaves
-// (about 450 each) that a table does not split and merge in turn.
-constexpr uint32_t kMergeEntryCountMax = 400;
+// (about 690 each) that a table does not split and merge in turn.
+constexpr uint32_t kMergeEntryCountMax = 600;
 // The directory may have one entry for so many records. Hashes that share many bits would double
 // it in vain; their table grows instead.
 constexpr uint64_t kRecordsPerEntryMin = 128;

@@ -1,8 +1,11 @@
 // The index against a shadow model, with hashes chosen to be kind and to be cruel.
 #include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <random>
 #include <set>
@@ -301,6 +304,47 @@ TEST_CASE("index: prefetch_record asks for the record, and for nothing when ther
   model.index.prefetch_record(mix(1));
   CHECK(model.records.prefetched == model.expected(1));
 }
+
+// The sanitizers reserve address space by the terabyte and end the process where malloc fails.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// Records that take no memory: the location is the key.
+class VirtualRecords : public RecordResolver {
+ public:
+  std::span<const std::byte> key_at(Location location) const noexcept override {
+    key_ = location;
+    return bytes_of(key_);
+  }
+  uint64_t hash_at(Location location) const noexcept override { return mix(location); }
+  void prefetch(Location) const noexcept override {}
+
+ private:
+  mutable uint64_t key_ = 0;
+};
+
+TEST_CASE("index: an insert without memory fails, and nothing has changed") {
+  const VirtualRecords records;
+  Index index(&records);
+  rlimit unlimited;
+  REQUIRE(getrlimit(RLIMIT_AS, &unlimited) == 0);
+  uint64_t pages_in_use = 0;
+  std::ifstream("/proc/self/statm") >> pages_in_use;
+  rlimit limited = unlimited;
+  limited.rlim_cur = pages_in_use * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + (4 << 20);
+  REQUIRE(setrlimit(RLIMIT_AS, &limited) == 0);
+  uint64_t count = 0;
+  while (index.insert(mix((count + 1) * 8), (count + 1) * 8)) ++count;
+  REQUIRE(setrlimit(RLIMIT_AS, &unlimited) == 0);
+  CHECK(count > 100'000);
+  CHECK(index.size() == count);
+  const uint64_t failed = (count + 1) * 8;
+  CHECK(index.find(mix(failed), bytes_of(failed)) == 0);
+  for (uint64_t key = 8; key < failed; key += 8) {
+    if (index.find(mix(key), bytes_of(key)) != key) FAIL("a key is gone");
+  }
+  CHECK(index.insert(mix(failed), failed));
+  CHECK(index.find(mix(failed), bytes_of(failed)) == failed);
+}
+#endif
 
 TEST_CASE("index: moves with its records") {
   Model model(5, Spread::Even);

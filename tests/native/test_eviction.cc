@@ -35,10 +35,11 @@ class FakePool : public EvictionSource {
   }
   EvictionState state(uint64_t location) const noexcept override {
     ++state_reads;
+    if (!is_live(location)) FAIL_CHECK("a policy read a record that had left");
     return records_.at(location / 8).state;
   }
   void set_state(uint64_t location, EvictionState state) noexcept override {
-    if (state.frequency >= 16) FAIL("the record keeps four bits");
+    if (state.frequency >= 16) FAIL_CHECK("the record keeps four bits");
     records_.at(location / 8).state = state;
   }
   uint64_t hash(uint64_t location) const noexcept override {

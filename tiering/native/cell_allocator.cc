@@ -68,9 +68,8 @@ CellAllocator::SlabId CellAllocator::assign_slab(uint32_t cell_class) noexcept {
   segment.unassigned = slab.links.next;
   if (segment.unassigned == kListEnd) unlist_segment(with_unassigned_);
 
+  // Bits behind the last cell stay set: while free_count is above 0 a lower one is found first.
   std::fill_n(bits.get(), words, ~uint64_t{0});
-  uint32_t tail_bits = cells.cell_count % kWordBits;
-  if (tail_bits != 0) bits[words - 1] = (uint64_t{1} << tail_bits) - 1;
   if (reserved_count(id) != 0) bits[0] &= ~uint64_t{1};
 
   slab.free_bits = std::move(bits);
@@ -205,7 +204,7 @@ bool CellAllocator::next_in_slab(SlabId id, uint32_t from, uint32_t* cell) const
     uint64_t live = ~slab.free_bits[from / kWordBits] >> from % kWordBits;
     if (live != 0) {
       *cell = from + static_cast<uint32_t>(std::countr_zero(live));
-      return *cell < count;
+      return true;
     }
     from = (from / kWordBits + 1) * kWordBits;
   }

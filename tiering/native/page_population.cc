@@ -14,7 +14,7 @@
 namespace kvstrata {
 namespace {
 
-constexpr size_t kStepBytes = 4 << 20;  // Some 2 ms of faults: how late `stop` may be noticed.
+constexpr size_t kStepBytes = 4 << 20;  // Up to 10 ms of faults: how late `stop` may be noticed.
 
 }  // namespace
 

@@ -20,11 +20,13 @@ constexpr uint32_t kPolynomial = 0x82f63b78;  // Bit-reversed: the lowest bit is
 
 constexpr uint32_t shift_bit(uint32_t crc) { return (crc >> 1) ^ (crc & 1 ? kPolynomial : 0); }
 
+#if defined(__SSE4_2__) || defined(__aarch64__)
 uint64_t load_word(const std::byte* data) noexcept {
   uint64_t word;
   std::memcpy(&word, data, sizeof word);
   return word;
 }
+#endif
 
 #if !defined(__SSE4_2__)
 constexpr std::array<uint32_t, 256> make_byte_table() {

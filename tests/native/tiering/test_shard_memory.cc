@@ -67,6 +67,25 @@ TEST_CASE("72-byte cells cost less than a byte each, all told") {
   CHECK(per_cell < 1.0);
 }
 
+TEST_CASE("freed cells of a full shard are found again, each once") {
+  auto pool = make_pool(16 * kMiB);
+  ShardMemory memory(pool.get());
+  std::vector<ArenaOffset> cells = fill_with_cells(memory, 72);
+  std::vector<ArenaOffset> expected = cells;
+  std::sort(expected.begin(), expected.end());
+  std::mt19937 random(9);
+  for (size_t freed : {size_t{1}, cells.size() / 3, cells.size() - 1}) {
+    std::shuffle(cells.begin(), cells.end(), random);
+    for (size_t i = 0; i < freed; ++i) memory.free_cell(cells[i]);
+    std::vector<ArenaOffset> again = fill_with_cells(memory, 72);
+    std::copy_n(again.begin(), std::min(again.size(), freed), cells.begin());
+    std::vector<ArenaOffset> found = cells;
+    std::sort(found.begin(), found.end());
+    CHECK(again.size() == freed);
+    CHECK((found == expected));
+  }
+}
+
 TEST_CASE("a shard full of small cells serves chunks once they are freed") {
   auto pool = make_pool(32 * kMiB);
   ShardMemory memory(pool.get());
@@ -93,6 +112,24 @@ TEST_CASE("freed neighbours join, whatever the order") {
   CHECK(memory.statistics().extent_bytes_used == 0);
   CHECK(memory.statistics().segment_bytes_held == kMiB);  // The reserve.
   CHECK(fill_with_extents(memory, kMiB - limits::kPageBytes).size() == 16);
+}
+
+TEST_CASE("three freed neighbours make one run in every order") {
+  auto pool = make_pool(16 * kMiB);
+  ShardMemory memory(pool.get());
+  Extent wall, extent;
+  REQUIRE(memory.allocate_extent(1, 1, &wall));
+  std::vector<int> order = {0, 1, 2};
+  do {
+    std::vector<Extent> neighbours(3);
+    for (Extent& each : neighbours) {
+      REQUIRE(memory.allocate_extent(7 * limits::kPageBytes, 1, &each));
+    }
+    REQUIRE(memory.allocate_extent(1, 1, &wall));
+    for (int place : order) memory.free_extent(neighbours[place]);
+    REQUIRE(memory.allocate_extent(21 * limits::kPageBytes, 1, &extent));
+    CHECK(extent.offset == neighbours[0].offset);
+  } while (std::next_permutation(order.begin(), order.end()));
 }
 
 TEST_CASE("an extent goes where it leaves the least rest") {
@@ -264,7 +301,7 @@ TEST_CASE("what is not live cannot be freed") {
 TEST_CASE("allocation throughput") {
   auto pool = make_pool(256 * kMiB);
   ShardMemory memory(pool.get());
-  std::vector<ArenaOffset> cells(1'000'000);
+  std::vector<ArenaOffset> cells(200'000);
   auto measure = [](auto&& work, size_t count) {
     auto start = std::chrono::steady_clock::now();
     work();

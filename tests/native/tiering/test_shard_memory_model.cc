@@ -90,7 +90,10 @@ class Model {
   }
 
   void allocate_cell() {
-    uint32_t bytes = 1 + random_() % (random_() % 4 == 0 ? limits::kRecordBytesInlineMax : 200);
+    // Mostly few sizes, so that slabs fill up and cells within them are used again.
+    static constexpr uint32_t kUsual[] = {24, 72, 280, 1000, 8192};
+    uint32_t bytes = random_() % 8 == 0 ? 1 + random_() % limits::kRecordBytesInlineMax
+                                        : kUsual[random_() % std::size(kUsual)];
     ArenaOffset offset = memory_.allocate_cell(bytes);
     if (offset == 0) return;
     REQUIRE(memory_.cell_bytes(offset) >= bytes);

@@ -60,7 +60,7 @@ TEST_CASE("pieces give the CRC of the whole") {
 
 TEST_CASE("crc throughput") {
   std::vector<std::byte> data = random_bytes(20 * 1024);
-  constexpr int kRounds = 10'000;
+  constexpr int kRounds = 1000;
   uint32_t crc = 0;
   auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < kRounds; ++i) crc = crc32c(data, crc);

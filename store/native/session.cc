@@ -12,8 +12,8 @@ namespace kvstrata {
 
 namespace {
 
-// What one connection may read and send before the others have their turn: some 60 us of copying.
-constexpr uint64_t kTurnBytes = 256 * 1024;
+// What one connection may read, and send, before the others have their turn: some 40 us of copying each.
+constexpr uint64_t kTurnBytes = 128 * 1024;
 constexpr size_t kReadBytesMin = 16 * 1024;
 
 }  // namespace
@@ -93,6 +93,11 @@ int64_t Session::receive(const std::array<iovec, 2>& vectors) {
 size_t Session::consume(Bytes bytes) {
   size_t used = 0;
   while (!closed_ && !closing_ && used < bytes.size()) {
+    if (state_ == State::Capsules && !has_room()) {
+      pause();
+      output_full_ = true;
+      break;
+    }
     Bytes rest = bytes.subspan(used);
     size_t count = 0;
     switch (state_) {
@@ -233,11 +238,9 @@ void Session::fail(uint8_t opcode, uint32_t command_id, std::string_view message
   shard_->flush_later(this);
 }
 
-void Session::set_input(bool on) noexcept { shard_->watch_output(this, on, wants_write_); }
-
 // After a pause: what came before it was kept; then the socket again.
 void Session::resume() {
-  set_input(true);
+  shard_->watch_output(this, true, wants_write_);
   if (!input_.empty()) consume_input();
   if (!closed_) shard_->flush_later(this);
 }
@@ -273,12 +276,19 @@ void Session::flush() {
     wants_write_ = !output_.empty();
     shard_->watch_output(this, state_ != State::Paused, wants_write_);
   }
-  if (blocked_read_ != nullptr && has_room()) {
-    Command* command = std::exchange(blocked_read_, nullptr);
-    state_ = State::Capsules;
-    run_windows(command);
-    if (!closed_ && state_ != State::Paused) resume();
-  }
+  if (output_full_ && has_room()) go_on_after_output();
+}
+
+void Session::go_on_after_output() {
+  output_full_ = false;
+  state_ = State::Capsules;
+  if (blocked_read_ != nullptr) run_windows(std::exchange(blocked_read_, nullptr));
+  if (!closed_ && state_ != State::Paused) resume();
+}
+
+void Session::pause() noexcept {
+  state_ = State::Paused;
+  shard_->watch_output(this, false, wants_write_);
 }
 
 bool Session::has_room() const noexcept {

@@ -80,7 +80,8 @@ class Session {
   void keep_unread(Bytes bytes);
   void consume_input();
   bool account_input();
-  void set_input(bool on) noexcept;
+  void pause() noexcept;
+  void go_on_after_output();
   void resume();
   bool has_room() const noexcept;
 
@@ -122,6 +123,7 @@ class Session {
   bool closed_ = false;
   bool closing_ = false;  // Close once the output is sent.
   bool wants_write_ = false;
+  bool output_full_ = false;  // Paused until the output has room.
   PoolId pool_ = 0;
   std::string pool_name_;
   uint32_t rights_ = 0;

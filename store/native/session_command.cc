@@ -263,8 +263,8 @@ bool Session::finish_window(Command* command) {
   command->window_begin = command->window_end;
   if (has_room()) return true;
   blocked_read_ = command;
-  state_ = State::Paused;
-  set_input(false);
+  output_full_ = true;
+  pause();
   return false;
 }
 

@@ -46,8 +46,7 @@ bool Session::begin_value(Task& task) {
     ++command->pending;
     Work reserve{command, command->receiving, Phase::Reserve};
     if (!shard_->begin_work(task.shard, reserve)) {
-      state_ = State::Paused;
-      set_input(false);
+      pause();
       return false;
     }
     --command->pending;

@@ -7,6 +7,8 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # For checkers and editors, which do not run `__getattr__`.
+    __version__: str
+
     from kvstrata.store.async_client import (
         AsyncStore as AsyncStore,
     )
@@ -139,15 +141,17 @@ _NAMES = {
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
 
-def __getattr__(name: str) -> object:
-    if name == "__version__":
-        value: object = metadata.version("kvstrata")
-    elif name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # To which a misspelt name would then look right.
+
+    def __getattr__(name: str) -> object:
+        if name == "__version__":
+            value: object = metadata.version("kvstrata")
+        elif name in _HOMES:
+            value = getattr(import_module(_HOMES[name]), name)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

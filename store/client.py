@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Final, Literal, Self, TypeVar
 
 from kvstrata import _kernel
-from kvstrata.store import batch_operations, config, operations, streams, tensors, url
+from kvstrata.store import batch_operations, config, operations, tensors, url
 from kvstrata.store.batch_operations import Pairs
 from kvstrata.store.buffers import REFUSALS, Memory, Tensor
 from kvstrata.store.call import Call
@@ -20,6 +20,7 @@ from kvstrata.store.payloads import Payload
 from kvstrata.store.results import KeyInfo, ObjectStat, Outcome, PutResult, RangeResult, Transport
 from kvstrata.store.retry import Attempts
 from kvstrata.store.statuses import BUSY, NOT_FOUND, OK
+from kvstrata.store.streams import copy_to_file, file_content, open_object
 
 O = TypeVar("O", bound=_kernel.Operation)  # noqa: E741
 T = TypeVar("T")
@@ -327,7 +328,7 @@ class Store:
         Raises:
             OSError: the file cannot be read.
         """
-        with streams.file_content(path) as content:
+        with file_content(path) as content:
             return self._run(operations.put(key, content, ttl, if_absent), timeout)
 
     def get_file(
@@ -350,7 +351,7 @@ class Store:
             ChangedError: the object kept being replaced while it was read.
             OSError: the file cannot be written.
         """
-        return streams.get_file(self, key, Path(path), timeout, progress)
+        return copy_to_file(self, key, Path(path), timeout, progress)
 
     def open(
         self, key: Key, mode: Literal["rb", "wb", "ab"] = "rb", timeout: float | None = None
@@ -364,7 +365,7 @@ class Store:
         Raises:
             FileNotFoundError: "rb", and the key is absent.
         """
-        return streams.open_object(self, key, mode, timeout)
+        return open_object(self, key, mode, timeout)
 
     def admin(
         self, command: str, payload: Payload | None = None, timeout: float | None = None

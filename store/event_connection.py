@@ -53,10 +53,11 @@ class EventConnection:
             timer.cancel()
             self._waiting.pop(operation, None)
             self._close_if_last()
-        if not operation.done:  # The peer may be dead: what waits here still may end, no more.
+        done = operation.done
+        if not done:  # The peer may be dead: what waits here may still end, but no more comes.
             self._retired = True
             self._close_if_last()
-        return operation.done
+        return done
 
     def close(self) -> None:
         """Close at once: what is in flight ends as CLOSED, and no buffer is touched any more."""

@@ -73,7 +73,7 @@ def put_result(operation: _kernel.Put, key: bytes, size: int) -> PutResult:
     """What a finished put did."""
     if operation.status in (OK, EXISTS):
         return PutResult(OUTCOMES[operation.result], operation.value_length, operation.version)
-    subject = f"put of {show(key)} ({size} bytes)"
+    subject = f"put of {size} bytes under {show(key)}"
     raise failure(operation.status, subject, operation.message, size=size)
 
 

@@ -51,10 +51,7 @@ _MEANINGS: Final[dict[int, tuple[type[Error], str]]] = {
     INVALID: (UsageError, "the node found a value that the protocol does not allow"),
     UNSUPPORTED: (UnsupportedError, "the node does not know this: is it of an older version?"),
     CLOSING: (UnavailableError, "the node is stopping: try again once it is back"),
-    _kernel.CLOSED: (
-        UnavailableError,
-        "the connection broke before the outcome was known: whether a write took place is unknown",
-    ),
+    _kernel.CLOSED: (UnavailableError, "the connection broke before the outcome was known"),
     _kernel.TIMED_OUT: (TimeoutError, "no answer within the timeout"),
 }
 

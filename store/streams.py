@@ -105,7 +105,7 @@ def to_disk(file: BinaryIO) -> None:
     os.fsync(file.fileno())
 
 
-def get_file(
+def copy_to_file(
     store: "Store",
     key: "Key",
     path: Path,

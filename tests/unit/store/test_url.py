@@ -1,0 +1,80 @@
+"""URLs: what they say, what they leave to defaults, and what is refused in words."""
+
+import pytest
+
+from kvstrata.store import url
+from kvstrata.store.errors import UsageError
+
+
+def test_defaults() -> None:
+    target = url.parse("kvstrata://")
+    assert (target.host, target.port, target.pool, target.secret) == (
+        "127.0.0.1",
+        18400,
+        "default",
+        "",
+    )
+    assert target.timeout == 10
+    assert target.verify
+
+
+def test_everything_said() -> None:
+    target = url.parse(
+        "kvstrata://kv%2Dpool:s%40c%3Aret@[::1]:7000?transport=tcp&verify=0&spin=25&timeout=500ms"
+        "&client_name=a%20b"
+    )
+    assert target == url.Target(
+        host="::1",
+        port=7000,
+        pool="kv-pool",
+        secret="s@c:ret",
+        timeout=0.5,
+        verify=False,
+        spin_us=25,
+        client_name="a b",
+    )
+
+
+@pytest.mark.parametrize(("text", "spin_us"), [("0", 0), ("false", 0), ("7", 7)])
+def test_spin(text: str, spin_us: int) -> None:
+    assert url.parse(f"kvstrata://h?spin={text}").spin_us == spin_us
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("http://h", "does not begin with kvstrata://"),
+        ("kvstratas://h", "TLS"),
+        ("kvstrata://a,b:1", "several hosts"),
+        ("kvstrata://h/pool", "a pool stands before the host"),
+        ("kvstrata://h:99999", "not a URL"),
+        ("kvstrata://h:0", "a port is 1 to 65535"),
+        ("kvstrata://[::1", "not a URL"),
+        ("kvstrata://h?transport=rdma", "transport=rdma is not in this version"),
+        ("kvstrata://h?transport=pigeon", "unknown transport"),
+        ("kvstrata://h?verify=maybe", "use 1 or 0"),
+        ("kvstrata://h?spin=999999", "spin is 0 to 10000"),
+        ("kvstrata://h?timeout=soon", "timeout=soon"),
+        ("kvstrata://h?timeout=0", "above 0"),
+        ("kvstrata://h?tiemout=2", "unknown 'tiemout'"),
+        (f"kvstrata://{'p' * 65}@h", "1 to 64 bytes"),
+        (f"kvstrata://p:{'s' * 257}@h", "at most 256 bytes"),
+    ],
+)
+def test_refused_in_words(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words.replace("?", r"\?")):
+        url.parse(text)
+
+
+def test_the_secret_is_never_shown() -> None:
+    target = url.parse("kvstrata://pool:hunter2@host")
+    assert "hunter2" not in str(target) + repr(target)
+    with pytest.raises(UsageError) as caught:
+        url.parse("kvstrata://pool:hunter2@host/path")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_str_can_be_parsed_again() -> None:
+    target = url.parse("kvstrata://a.b:s@[fe80::1]:1")
+    again = url.parse(str(target))
+    assert (again.host, again.port, again.pool) == (target.host, target.port, target.pool)

@@ -49,6 +49,7 @@ std::unique_ptr<Node> Node::create(const NodeOptions& options, std::string* erro
   memory.memory_bytes = options.memory_bytes;
   memory.populate_full = options.populate_full;
   memory.huge_pages = options.huge_pages;
+  memory.lend_untouched = false;  // A shard's loop must not fault pages in.
   if (SegmentPool::create(memory, &node->segments_, error) != Status::Ok) return nullptr;
   if (node->segments_->segment_count() < 2 * options.shard_count) {
     *error = std::to_string(options.shard_count) + " shards need at least " +

@@ -97,7 +97,8 @@ Status ObjectStore::allocate(uint64_t bytes, bool as_extent, uint64_t owner, Are
       return Status::Ok;
     }
     needed_bytes_ = bytes;
-    if (attempt == kRoomAttempts) return Status::Busy;
+    // Pages on their way are no reason to evict.
+    if (attempt == kRoomAttempts || segments_->is_arriving()) return Status::Busy;
     if (!make_progress()) return Status::NoSpace;
   }
 }

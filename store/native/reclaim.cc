@@ -171,6 +171,7 @@ bool ObjectStore::move_chunk(Location record, const Extent& extent) noexcept {
 bool ObjectStore::give_back_wanted() noexcept {
   // Who waits itself keeps what it has; so does who holds its last segments.
   if (wanted_segments_ != 0 || segments_->wanted_count() == 0) return false;
+  memory_.give_back_reserve();
   if (memory_.statistics().segment_bytes_held <= 2 * segments_->segment_bytes()) return false;
   if (draining_ == kNoSegment) {
     SegmentId segment = memory_.emptiest_segment();

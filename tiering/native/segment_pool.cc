@@ -24,7 +24,7 @@ namespace kvstrata {
 namespace {
 
 // Populated ahead of use: at least two segments, so that two shards growing at once find one each.
-constexpr uint64_t kAheadBytes = 64 << 20;
+constexpr uint64_t kAheadBytes = 256 << 20;
 constexpr uint32_t kAheadSegments = 2;
 
 uint64_t choose_segment_bytes(uint64_t memory_bytes) {
@@ -67,7 +67,10 @@ struct SegmentPool::State {
 
   mutable std::mutex mutex;
   std::condition_variable changed;
-  std::vector<SegmentId> ready;  // Taken from the back; those being populated lie in front.
+  bool lend_untouched = true;
+  uint32_t under_way_count = 0;  // Being populated and not yet in `ready`.
+  std::vector<SegmentId> ready;  // Taken from the back; with `lend_untouched`, those being populated
+                                 // lie in front.
   std::vector<SegmentId> behind;
   std::vector<bool> lent;
   SegmentId untouched = 0;
@@ -97,8 +100,14 @@ SegmentId SegmentPool::State::next_to_populate() {
     behind.pop_back();
     return segment;
   }
-  if (untouched == segment_count || ready.size() >= ahead_count) return kNoSegment;
-  ready.insert(ready.begin(), untouched);
+  if (untouched == segment_count || ready.size() + under_way_count >= ahead_count) {
+    return kNoSegment;
+  }
+  if (lend_untouched) {
+    ready.insert(ready.begin(), untouched);
+  } else {
+    ++under_way_count;
+  }
   return untouched++;
 }
 
@@ -121,6 +130,10 @@ void SegmentPool::State::populate_loop() {
     // After a failure segments are still lent and populated by use, as far as the kernel lets them.
     if (outcome != 0) populate_errno = outcome;
     if (outcome == 0 && !stop) ++populated_count;
+    if (!lend_untouched) {
+      --under_way_count;
+      ready.push_back(segment);
+    }
   }
 }
 
@@ -151,6 +164,7 @@ Status SegmentPool::create(const SegmentPoolOptions& options, std::unique_ptr<Se
   if (!error->empty()) return Status::Invalid;
   try {
     auto state = std::make_unique<State>();
+    state->lend_untouched = options.lend_untouched;
     state->segment_bytes = options.segment_bytes != 0 ? options.segment_bytes
                                                       : choose_segment_bytes(options.memory_bytes);
     state->segment_count = static_cast<uint32_t>(options.memory_bytes / state->segment_bytes);
@@ -198,10 +212,12 @@ SegmentId SegmentPool::acquire() noexcept {
     if (!state_->ready.empty()) {
       segment = state_->ready.back();
       state_->ready.pop_back();
-    } else if (state_->untouched < state_->segment_count) {
+    } else if (state_->untouched < state_->segment_count &&
+               (state_->lend_untouched || state_->populate_errno != 0)) {
       segment = state_->untouched++;
       state_->behind.push_back(segment);
     } else {
+      state_->changed.notify_one();
       return kNoSegment;
     }
     assert(!state_->lent[segment]);
@@ -222,6 +238,11 @@ void SegmentPool::release(SegmentId segment) noexcept {
 }
 
 uint32_t SegmentPool::free_count() const noexcept { return state_->free_count; }
+
+bool SegmentPool::is_arriving() const noexcept {
+  std::lock_guard lock(state_->mutex);
+  return state_->ready.empty() && state_->free_count != 0;
+}
 
 void SegmentPool::want(uint32_t count) noexcept { state_->wanted_count += count; }
 

@@ -30,6 +30,9 @@ struct SegmentPoolOptions {
   bool populate_full = false;     // Populate everything at start instead of ahead of use.
   bool huge_pages = true;         // Ask for huge pages where there are any; never an error.
   uint32_t populate_threads = 2;  // At most this many fault pages in side by side; at least 1.
+  // Lend a segment before its pages are there: the borrower faults them in, 3 us a page. Otherwise
+  // `acquire` fails while they are on their way, see `is_arriving`.
+  bool lend_untouched = true;
 };
 
 struct SegmentPoolStatistics {
@@ -64,6 +67,8 @@ class SegmentPool {
   // `segment` must be lent; returning one twice is a fault of the borrower and ends the process.
   void release(SegmentId segment) noexcept;
   uint32_t free_count() const noexcept;
+  // True while free segments are being populated and none is ready to be lent.
+  bool is_arriving() const noexcept;
 
   // A borrower that finds no free segment asks here for `count`; other borrowers see
   // `wanted_count()` and give back what they can. Acquiring does not lower it: the asker calls

@@ -1,0 +1,144 @@
+"""A real node inside this process: local(), the fixture, pools and administrative commands."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+import kvstrata
+from kvstrata.store.admin import AdminDesk, Command
+from kvstrata.store.config import NodeConfig, PoolConfig
+from kvstrata.store.errors import (
+    DeniedError,
+    ImmutableError,
+    InternalError,
+    UnavailableError,
+    UnsupportedError,
+    UsageError,
+)
+from kvstrata.store.local import LocalStore
+from kvstrata.store.node import RunningNode
+from kvstrata.store.pools import PoolRegistry
+
+
+def test_the_fixture_is_an_empty_store(kvstrata_store: LocalStore) -> None:
+    assert list(kvstrata_store.scan()) == []
+    kvstrata_store.put("key", b"value")
+    assert kvstrata_store.get("key") == b"value"
+
+
+def test_further_connections_need_the_secret(kvstrata_store: LocalStore) -> None:
+    with kvstrata.connect(kvstrata_store.node_url) as other:
+        other.put("key", b"value")
+    assert kvstrata_store.get("key") == b"value"
+    with pytest.raises(DeniedError, match="secret"):
+        kvstrata.connect(kvstrata_store.url)
+
+
+def test_closing_ends_the_node() -> None:
+    store = kvstrata.local("32MiB")
+    url = store.node_url
+    store.close()
+    store.close()
+    with pytest.raises(UnavailableError):
+        kvstrata.connect(url, timeout=1)
+
+
+def test_info_and_help(kvstrata_store: LocalStore) -> None:
+    info = kvstrata_store.info()
+    assert info["memory"] == 32 << 20
+    assert info["port"] == kvstrata_store.node.port
+    assert {"help", "info", "pool_create", "statistics"} <= set(kvstrata_store.admin("help"))
+    assert kvstrata_store.admin("statistics")
+
+
+def test_pools_are_made_changed_and_dropped(kvstrata_store: LocalStore) -> None:
+    admin = kvstrata_store.admin
+    admin("pool_create", {"name": "kv", "settings": {"kind": "immutable", "write": "one"}})
+    url = kvstrata_store.url.replace("default", "kv")
+    with kvstrata.connect(url, secret="one") as kv:
+        kv.put("key", b"value")
+        with pytest.raises(ImmutableError, match="if_absent"):
+            kv.put("key", b"other")
+        assert kvstrata_store.get("key") is None
+
+        admin("pool_change", {"name": "kv", "settings": {"write": ["two", "one"]}})
+        with kvstrata.connect(url, secret="two") as rotated:
+            assert rotated.get("key") == b"value"
+        settings = admin("pools")["kv"]
+        assert (settings["kind"], settings["write"]) == ("immutable", 2)
+        assert "two" not in str(admin("pools"))
+    admin("pool_drop", {"name": "kv"})
+    with pytest.raises(DeniedError):
+        kvstrata.connect(url, secret="one")
+
+
+@pytest.mark.parametrize(
+    ("command", "payload", "words"),
+    [
+        ("pool_create", {"name": "default"}, "exists already"),
+        ("pool_create", {"name": "Kv"}, "cannot name a pool"),
+        ("pool_create", {"name": "kv"}, "open to everybody"),
+        ("pool_create", {"name": "kv", "settings": {"knd": "mutable"}}, "knd: Extra inputs"),
+        ("pool_create", {}, "'name' must be a str"),
+        ("pool_change", {"name": "kv", "settings": {}}, "there is no pool 'kv'"),
+        ("pool_change", {"name": "default", "settings": {"kind": "immutable"}}, "never changes"),
+        ("pool_drop", {"name": "default"}, "stands in the configuration"),
+    ],
+)
+def test_mistakes_with_pools_are_told(
+    kvstrata_store: LocalStore, command: str, payload: dict[str, object], words: str
+) -> None:
+    with pytest.raises(UsageError, match=words):
+        kvstrata_store.admin(command, payload)
+
+
+def test_only_the_administrator_of_the_default_pool_administers() -> None:
+    pools = {"kv": PoolConfig(kind="immutable")}
+    with kvstrata.local("32MiB", pools=pools, pool="kv") as store:
+        assert store.info()["shards"] == 1
+        with pytest.raises(DeniedError, match="connect to the pool 'default'"):
+            store.admin("pools")
+
+
+def test_a_command_that_fails_does_not_end_the_desk(kvstrata_store: LocalStore) -> None:
+    desk: AdminDesk = kvstrata_store.node.desk
+
+    def fail(_caller: object, _payload: object) -> dict[str, object]:
+        raise RuntimeError("out of luck")
+
+    desk.register(Command("fail", fail, "read", "fails"))
+    with pytest.raises(InternalError, match="out of luck"):
+        kvstrata_store.admin("fail")
+    with pytest.raises(UnsupportedError, match="try help"):
+        kvstrata_store.admin("no_such_command")
+    assert kvstrata_store.info()
+
+
+def test_pools_made_at_run_time_outlive_the_node(tmp_path: Path) -> None:
+    file = tmp_path / "pools.json"
+    config = NodeConfig(port=0, memory=32 << 20, shards=1, pools_file=file)
+    with RunningNode(config, {"default": PoolConfig()}) as node:
+        node.pools.create("kv", {"kind": "immutable", "read": "hunter2", "quota": "1MiB"})
+        node.pools.create("gone", {})
+        node.pools.drop("gone")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    described = PoolRegistry({"default": PoolConfig()}, file).describe()
+    assert set(described) == {"default", "kv"}
+    assert (described["kv"]["quota"], described["kv"]["read"]) == (1 << 20, 1)
+    file.write_text("{}")
+    with pytest.raises(UsageError, match="does not hold pools"):
+        PoolRegistry({"default": PoolConfig()}, file)
+
+
+def test_secrets_come_from_files(tmp_path: Path) -> None:
+    file = tmp_path / "secrets"
+    file.write_text("one\ntwo\n")
+    config = NodeConfig(port=0, memory=32 << 20, shards=1)
+    with RunningNode(config, {"default": PoolConfig(write_file=file)}) as node:
+        for secret in ("one", "two"):
+            with kvstrata.connect(f"kvstrata://127.0.0.1:{node.port}", secret=secret) as store:
+                store.put("key", b"")
+        file.write_text("")
+        with pytest.raises(UsageError, match="holds 0 secrets"):
+            node.pools.change("default", {"quota": 5})

@@ -1,0 +1,154 @@
+"""Files and objects: bounded pieces of one version, and files that appear whole or not at all."""
+
+from pathlib import Path
+
+import pytest
+
+import kvstrata
+from kvstrata.store import streams
+from kvstrata.store.errors import ChangedError, MismatchError, UsageError
+from tests.unit.store.fake_kernel import FakeNode, Get
+
+DATA = bytes(range(256)) * 64
+
+
+@pytest.fixture
+def store(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> kvstrata.Store:
+    monkeypatch.setattr(streams, "PIECE_BYTES", 1000)
+    return kvstrata.connect("kvstrata://host")
+
+
+@pytest.mark.parametrize("mapped_from", [0, 1 << 30])
+@pytest.mark.parametrize("data", [DATA, b"x"])
+def test_files_round_trip(
+    store: kvstrata.Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mapped_from: int,
+    data: bytes,
+) -> None:
+    monkeypatch.setattr(streams, "_MAPPED_BYTES_MIN", mapped_from)
+    (tmp_path / "source").write_bytes(data)
+    store.put_file("key", tmp_path / "source")
+    seen: list[tuple[int, int]] = []
+    copy = tmp_path / "copy"
+    assert store.get_file("key", copy, progress=lambda *step: seen.append(step)) == len(data)
+    assert copy.read_bytes() == data
+    assert seen[-1] == (len(data), len(data))
+    assert len(seen) == -(-len(data) // 1000)
+
+
+def test_an_empty_file(store: kvstrata.Store, tmp_path: Path) -> None:
+    (tmp_path / "source").touch()
+    store.put_file("key", tmp_path / "source")
+    assert store.get("key") == b""
+    assert store.get_file("key", tmp_path / "copy") == 0
+    assert (tmp_path / "copy").read_bytes() == b""
+
+
+def test_an_absent_key_makes_no_file(store: kvstrata.Store, tmp_path: Path) -> None:
+    assert store.get_file("absent", tmp_path / "copy") is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def replace_after(node: FakeNode, monkeypatch: pytest.MonkeyPatch, piece: int, times: int) -> None:
+    """Put another version of each object that is read, just before this piece of it."""
+    whole = Get.perform_one
+    left = [times]
+
+    def perform_one(self: Get, node: FakeNode, index: int, key: bytes, /) -> int:
+        if self.offset == piece * 1000 and left[0]:
+            left[0] -= 1
+            node.versions[key] += 1
+        return whole(self, node, index, key)
+
+    monkeypatch.setattr(Get, "perform_one", perform_one)
+
+
+def test_pieces_of_two_versions_never_mix(
+    store: kvstrata.Store, node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put("key", DATA)
+    replace_after(node, monkeypatch, piece=2, times=100)
+    with pytest.raises(ChangedError, match="was replaced"):
+        store.get_file("key", tmp_path / "copy")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reading_that_was_disturbed_begins_again(
+    store: kvstrata.Store, node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put("key", DATA)
+    replace_after(node, monkeypatch, piece=2, times=1)
+    assert store.get_file("key", tmp_path / "copy") == len(DATA)
+    assert (tmp_path / "copy").read_bytes() == DATA
+
+
+def test_a_failed_copy_leaves_the_old_file(
+    store: kvstrata.Store, node: FakeNode, tmp_path: Path
+) -> None:
+    (tmp_path / "copy").write_bytes(b"old")
+    store.put("key", DATA)
+    node.faults.extend([0, 0, 11])
+    with pytest.raises(kvstrata.CorruptError):
+        store.get_file("key", tmp_path / "copy")
+    assert [path.name for path in tmp_path.iterdir()] == ["copy"]
+    assert (tmp_path / "copy").read_bytes() == b"old"
+
+
+def test_an_object_reads_as_a_file(store: kvstrata.Store) -> None:
+    store.put("key", DATA)
+    with store.open("key") as file:
+        assert file.read(10) == DATA[:10]
+        assert file.seek(-6, 2) == len(DATA) - 6
+        assert file.read() == DATA[-6:]
+        assert file.read() == b""
+        file.seek(len(DATA) + 5)
+        assert file.read() == b""
+        file.seek(100)
+        assert file.read() == DATA[100:]
+    with pytest.raises(FileNotFoundError, match="no key 'absent'"):
+        store.open("absent")
+    with pytest.raises(UsageError, match="mode is"):
+        store.open("key", "r")  # type: ignore[arg-type]
+
+
+def test_a_reader_notices_another_version(store: kvstrata.Store) -> None:
+    store.put("key", DATA)
+    with store.open("key") as file:
+        store.put("key", DATA)
+        with pytest.raises(ChangedError):
+            file.read()
+
+
+def test_a_writer_puts_when_it_is_closed(store: kvstrata.Store, node: FakeNode) -> None:
+    with store.open("key", "wb") as file:
+        file.write(b"hello ")
+        file.write(b"world")
+        assert not store.exists("key")
+    assert store.get("key") == b"hello world"
+
+
+def write_and_fail(store: kvstrata.Store) -> None:
+    with store.open("key", "wb") as file:
+        file.write(b"half")
+        raise RuntimeError
+
+
+def test_a_writer_left_by_an_exception_or_dropped_puts_nothing(store: kvstrata.Store) -> None:
+    with pytest.raises(RuntimeError):
+        write_and_fail(store)
+    store.open("key", "wb").write(b"half")
+    assert not store.exists("key")
+
+
+def test_an_appender_appends(store: kvstrata.Store) -> None:
+    for part in (b"abc", b"def"):
+        with store.open("key", "ab") as file:
+            file.write(part)
+    assert store.get("key") == b"abcdef"
+    file = store.open("key", "ab")
+    file.write(b"ghi")
+    store.append("key", b"other", at=6)
+    with pytest.raises(MismatchError):
+        file.close()

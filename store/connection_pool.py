@@ -50,9 +50,7 @@ def open_connection(target: Target, shard: int | None, timeout: float) -> _kerne
         timeout_ms=max(1, round(timeout * 1000)),
     )
     if connection.status == _kernel.CLOSED:  # Nothing was asked yet, so no outcome is unknown.
-        raise UnavailableError(
-            f"cannot connect to {target}: {connection.message}; is a node running there?"
-        )
+        raise UnavailableError(f"cannot connect to {target}: {connection.message}")
     if connection.status != OK:
         raise failure(connection.status, f"connecting to {target}", connection.message)
     return connection

@@ -231,7 +231,7 @@ def test_refused_at_the_door(node: FakeNode) -> None:
     node.refusals.extend([9, CLOSED])
     with pytest.raises(DeniedError, match="connecting to kvstrata://pool@host:1"):
         kvstrata.connect(URL)
-    with pytest.raises(UnavailableError, match="is a node running there"):
+    with pytest.raises(UnavailableError, match="cannot connect to kvstrata://pool@host:1"):
         kvstrata.connect(URL)
 
 

@@ -98,6 +98,10 @@ size_t Session::consume(Bytes bytes) {
       output_full_ = true;
       break;
     }
+    if (used != 0 && shard_->turn_is_long()) {
+      shard_->continue_later(this);
+      break;
+    }
     Bytes rest = bytes.subspan(used);
     size_t count = 0;
     switch (state_) {
@@ -118,6 +122,12 @@ size_t Session::consume(Bytes bytes) {
     used += count;
   }
   return closed_ || closing_ ? bytes.size() : used;
+}
+
+void Session::go_on() {
+  continue_due = false;
+  if (!closed_ && state_ != State::Paused && !input_.empty()) consume_input();
+  if (!closed_) flush();
 }
 
 void Session::keep_unread(Bytes bytes) {

@@ -40,6 +40,8 @@ class Session {
   // Work that travelled, or waited for memory, is done.
   void on_work_done(const Work& work);
   void on_admin_done(Command* command, Status status, Bytes payload);
+  // The last turn ended in the middle of what was read: handles the rest.
+  void go_on();
   // Sends what is due. Called at the end of a turn for every session that asked for it.
   void flush();
 
@@ -56,8 +58,9 @@ class Session {
   // Closed, and nothing of it travels any more.
   bool finished() const noexcept { return closed_ && command_count_ == 0; }
 
-  // In the shard's list of sessions to flush.
+  // In the shard's lists.
   bool flush_due = false;
+  bool continue_due = false;
 
  private:
   enum class State : uint8_t {

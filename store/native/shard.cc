@@ -130,7 +130,8 @@ void Shard::run() {
 
 uint32_t Shard::wait() {
   std::array<epoll_event, kEventCount> events;
-  bool may_sleep = !maintenance_due_ && !progressing_ && !spin_.open(now_ns_) && mailbox_.may_sleep();
+  bool idle = !maintenance_due_ && !progressing_ && continue_due_.empty() && flush_due_.empty();
+  bool may_sleep = idle && !spin_.open(now_ns_) && mailbox_.may_sleep();
   int count = ::epoll_wait(epoll_, events.data(), kEventCount, may_sleep ? timeout_ms() : 0);
   mailbox_.awake();
   now_ns_ = TurnWatch::monotonic_ns();
@@ -143,13 +144,14 @@ uint32_t Shard::wait() {
   bulk_bytes_ = 0;
   for (int index = 0; index < count; ++index) {
     handle(events[index].data.u64, events[index].events);
-    if (TurnWatch::monotonic_ns() - now_ns_ > kTurnNs) break;
+    if (turn_is_long()) break;
   }
   return static_cast<uint32_t>(count);
 }
 
 void Shard::turn(uint32_t event_count) {
   bool worked = event_count != 0 || letters_seen_;
+  continue_sessions();
   flush_sessions();
   if (!waiting_.empty()) retry_waiting();
   if (maintenance_due_ || now_ns_ >= next_tick_ns_) tick();
@@ -291,12 +293,31 @@ void Shard::flush_later(Session* session) {
   flush_due_.push_back(session);
 }
 
+void Shard::continue_later(Session* session) {
+  if (session->continue_due) return;
+  session->continue_due = true;
+  continue_due_.push_back(session);
+}
+
+bool Shard::turn_is_long() const noexcept {
+  return TurnWatch::monotonic_ns() - now_ns_ > kTurnNs;
+}
+
+// Sessions added meanwhile have their turn in the next one.
+void Shard::continue_sessions() {
+  size_t count = continue_due_.size();
+  size_t done = 0;
+  for (; done < count && !turn_is_long(); ++done) continue_due_[done]->go_on();
+  continue_due_.erase(continue_due_.begin(), continue_due_.begin() + static_cast<ptrdiff_t>(done));
+}
+
 void Shard::flush_sessions() {
-  for (size_t index = 0; index < flush_due_.size(); ++index) {
-    flush_due_[index]->flush_due = false;
-    flush_due_[index]->flush();
+  size_t done = 0;
+  for (; done < flush_due_.size() && !turn_is_long(); ++done) {
+    flush_due_[done]->flush_due = false;
+    flush_due_[done]->flush();
   }
-  flush_due_.clear();
+  flush_due_.erase(flush_due_.begin(), flush_due_.begin() + static_cast<ptrdiff_t>(done));
 }
 
 void Shard::watch_output(Session* session, bool input, bool output) noexcept {
@@ -372,8 +393,9 @@ void Shard::drop(Session* session) noexcept {
 void Shard::reap() {
   reap_due_ = false;
   for (uint32_t index = 0; index < sessions_.size();) {
-    if (!sessions_[index]->finished() || sessions_[index]->flush_due) {
-      reap_due_ = reap_due_ || sessions_[index]->finished();
+    const Session& session = *sessions_[index];
+    if (!session.finished() || session.flush_due || session.continue_due) {
+      reap_due_ = reap_due_ || session.finished();
       ++index;
       continue;
     }

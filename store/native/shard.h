@@ -46,6 +46,9 @@ class Shard {
   // Does the work here or sends it to its owner; true if it is done already.
   bool begin_work(uint32_t owner, const Work& work);
   void flush_later(Session* session);
+  void continue_later(Session* session);
+  // Whether this turn has done its share: what is left goes into the next one.
+  bool turn_is_long() const noexcept;
   void watch_output(Session* session, bool input, bool output) noexcept;
   void release(std::vector<OwnedExtent>* extents);
   void hand_over(Session* session, uint32_t shard, const ClientHello& hello, Bytes unread);
@@ -65,6 +68,7 @@ class Shard {
   void handle(uint64_t token, uint32_t events);
   void accept_connections();
   void flush_sessions();
+  void continue_sessions();
   void retry_waiting();
   void tick();
   void reap();
@@ -86,6 +90,7 @@ class Shard {
   std::vector<std::byte> read_buffer_;
   std::vector<std::unique_ptr<Session>> sessions_;
   std::vector<Session*> flush_due_;
+  std::vector<Session*> continue_due_;
   std::vector<Command*> free_commands_;
   std::vector<std::unique_ptr<Command>> commands_;
   std::deque<Work> waiting_;  // Writes that wait for memory, oldest first.

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from kvstrata import _kernel
+from kvstrata.store import limits
 from kvstrata.store.buffers import Memory, as_key, as_sink, as_source
 from kvstrata.store.call import Batch, Call
 from kvstrata.store.errors import UsageError
@@ -46,7 +47,7 @@ def put_many(pairs: Pairs, ttl: float | None, if_absent: bool) -> Batch[_kernel.
         "put_many",
         keys,
         make,
-        lambda operation: [OUTCOMES[result] for result in operation.results],
+        lambda operation, _: [OUTCOMES[result] for result in operation.results],
         _DONE_OR_EXISTED,
     )
 
@@ -58,7 +59,7 @@ def get_many(keys: Iterable[Key]) -> Batch[_kernel.GetMany, bytes | None]:
         "get_many",
         names,
         lambda indices: _kernel.GetMany(_chosen(names, indices)),
-        lambda operation: operation.values,
+        lambda operation, _: operation.values,
         _DONE_OR_MISSING,
         safe=True,
     )
@@ -73,10 +74,10 @@ def get_many_into(
     if len(names) != len(sinks):
         raise UsageError(f"get_many_into takes one buffer a key, not {len(sinks)} for {len(names)}")
 
-    def read(operation: _kernel.GetMany) -> list[int | None]:
+    def read(operation: _kernel.GetMany, statuses: list[int]) -> list[int | None]:
         return [
             length if status == OK else None
-            for status, length in zip(operation.statuses, operation.lengths, strict=True)
+            for status, length in zip(statuses, operation.lengths, strict=True)
         ]
 
     return Batch(
@@ -132,7 +133,7 @@ def _present_many(
         name,
         names,
         lambda indices: _kernel.KeysOnly(opcode, _chosen(names, indices), ttl_ms=milliseconds),
-        lambda operation: [status == OK for status in operation.statuses],
+        lambda _, statuses: [status == OK for status in statuses],
         _DONE_OR_MISSING,
         safe=safe,
     )
@@ -141,7 +142,11 @@ def _present_many(
 def _as_keys(keys: Iterable[Key]) -> list[bytes]:
     if isinstance(keys, bytes | str):
         raise UsageError(f"a list of keys is wanted, not one key: [{keys!r}]")
-    return [as_key(key) for key in keys]
+    names = list(keys)
+    # At the speed of C in the usual case, as there may be hundreds.
+    if set(map(type, names)) == {bytes} and max(map(len, names)) <= limits.KEY_BYTES_MAX:
+        return names  # type: ignore[return-value]
+    return [as_key(key) for key in names]
 
 
 def _chosen(items: Sequence[T], indices: Sequence[int]) -> Sequence[T]:

@@ -69,7 +69,8 @@ class Batch(Call[O, list[T]]):
         name: of the method, for messages.
         keys: all of them.
         make: an operation over the keys of these indices.
-        values: one result a key of the operation, in order; those of failed keys are ignored.
+        values: one result a key from the operation and its statuses, in order; those of failed
+            keys are ignored.
         outcomes: statuses that are results, not failures.
     """
 
@@ -80,7 +81,7 @@ class Batch(Call[O, list[T]]):
         name: str,
         keys: Sequence[bytes],
         make: Callable[[Sequence[int]], O],
-        values: Callable[[O], list[T]],
+        values: Callable[[O, list[int]], list[T]],
         outcomes: frozenset[int],
         *,
         safe: bool = False,
@@ -101,15 +102,16 @@ class Batch(Call[O, list[T]]):
         self._failures: dict[int, int] = {}
 
     def settle(self, operation: O) -> int:
-        statuses = set(operation.statuses)
-        values = self._values(operation)
-        if statuses <= self._outcomes and len(self._pending) == len(self.keys):
+        statuses = operation.statuses  # Made anew by each look.
+        kinds = set(statuses)
+        values = self._values(operation, statuses)
+        if kinds <= self._outcomes and len(self._pending) == len(self.keys):
             self._results = values
             return operation.status
         if not self._results:
             self._results = list(values)
         again = []
-        for index, status, value in zip(self._pending, operation.statuses, values, strict=True):
+        for index, status, value in zip(self._pending, statuses, values, strict=True):
             self._failures.pop(index, None)
             self._results[index] = value
             if status not in self._outcomes:
@@ -117,7 +119,7 @@ class Batch(Call[O, list[T]]):
                 if status in (BUSY, _kernel.CLOSED):
                     again.append(index)
         self._pending = again
-        return BUSY if BUSY in statuses else operation.status
+        return BUSY if BUSY in kinds else operation.status
 
     def _conclude(self, operation: O) -> list[T]:
         if not self._failures:

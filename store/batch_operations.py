@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from kvstrata import _kernel
-from kvstrata.store import limits
 from kvstrata.store.buffers import Memory, as_key, as_sink, as_source
-from kvstrata.store.call import Batch, Call
+from kvstrata.store.call import Batch, Call, built
 from kvstrata.store.errors import UsageError
 from kvstrata.store.operations import (
     OPCODE_DELETE,
@@ -110,17 +109,17 @@ def expire_many(keys: Iterable[Key], seconds: float | None) -> Batch[_kernel.Key
 def prefix_length(keys: Iterable[Key]) -> Call[_kernel.KeysOnly, int]:
     """PREFIX_LENGTH: how many keys from the front exist without a gap."""
     names = _as_keys(keys)
+    subject = f"prefix_length of {len(names)} keys"
 
     def read(operation: _kernel.KeysOnly) -> int:
         if operation.status != OK:
-            subject = f"prefix_length of {len(names)} keys"
             raise failure(operation.status, subject, operation.message)
         return operation.prefix_length
 
     return Call(
-        lambda: _kernel.KeysOnly(OPCODE_PREFIX_LENGTH, names),
+        lambda: built(lambda: _kernel.KeysOnly(OPCODE_PREFIX_LENGTH, names), subject),
         read,
-        lambda: f"prefix_length of {len(names)} keys",
+        lambda: subject,
         safe=True,
     )
 
@@ -143,8 +142,8 @@ def _as_keys(keys: Iterable[Key]) -> list[bytes]:
     if isinstance(keys, bytes | str):
         raise UsageError(f"a list of keys is wanted, not one key: [{keys!r}]")
     names = list(keys)
-    # At the speed of C in the usual case, as there may be hundreds.
-    if set(map(type, names)) == {bytes} and max(map(len, names)) <= limits.KEY_BYTES_MAX:
+    # At the speed of C in the usual case, as there may be hundreds; `Batch` looks at lengths.
+    if set(map(type, names)) == {bytes}:
         return names  # type: ignore[return-value]
     return [as_key(key) for key in names]
 

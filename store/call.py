@@ -8,7 +8,7 @@ from typing import Final, Generic, TypeVar
 
 from kvstrata import _kernel
 from kvstrata.store import buffers
-from kvstrata.store.errors import BatchError, Error
+from kvstrata.store.errors import BatchError, Error, TooLargeError
 from kvstrata.store.statuses import BUSY, CLOSING, OK, failure
 
 O = TypeVar("O", bound=_kernel.Operation)  # noqa: E741
@@ -62,6 +62,18 @@ class Call(Generic[O, T]):
         return failure(status, self.subject(), message)
 
 
+def built(make: Callable[[], O], subject: str) -> O:
+    """An operation over keys whose lengths nobody has checked yet.
+
+    Raises:
+        TooLargeError: a key is too long.
+    """
+    try:
+        return make()
+    except ValueError as error:
+        raise TooLargeError(f"{subject}: {error}") from error
+
+
 class Batch(Call[O, list[T]]):
     """A call over many keys. Keys that met BUSY or a broken connection are tried again alone.
 
@@ -88,7 +100,7 @@ class Batch(Call[O, list[T]]):
         fills: bool = False,
     ) -> None:
         super().__init__(
-            lambda: make(self._pending),
+            lambda: built(lambda: make(self._pending), self.subject()),
             self._conclude,
             lambda: f"{name} of {len(keys)} keys",
             safe=safe,

@@ -12,6 +12,7 @@ from kvstrata.store.errors import (
     DeniedError,
     ImmutableError,
     InternalError,
+    TooLargeError,
     UnavailableError,
     UnsupportedError,
     UsageError,
@@ -42,6 +43,15 @@ def test_closing_ends_the_node() -> None:
     store.close()
     with pytest.raises(UnavailableError):
         kvstrata.connect(url, timeout=1)
+
+
+def test_a_key_of_a_batch_that_is_too_long(kvstrata_store: LocalStore) -> None:
+    keys = [b"short", b"k" * 4097]
+    for call in (kvstrata_store.exists_many, kvstrata_store.get_many, kvstrata_store.prefix_length):
+        with pytest.raises(TooLargeError, match="of 2 keys: a key of 4097 bytes is too long"):
+            call(keys)
+    with pytest.raises(TooLargeError):
+        kvstrata_store.put_many(dict.fromkeys(keys, b""))
 
 
 def test_info_and_help(kvstrata_store: LocalStore) -> None:

@@ -59,7 +59,7 @@ def open_connection(target: Target, shard: int | None, timeout: float) -> _kerne
 class Lane:
     """A connection with what the pool must know about it."""
 
-    __slots__ = ("connection", "shard", "used_at")
+    __slots__ = ("__weakref__", "connection", "shard", "used_at")
 
     def __init__(self, connection: _kernel.Connection, shard: int) -> None:
         self.connection = connection
@@ -133,7 +133,7 @@ class ConnectionPool:
 
     def forget(self) -> None:
         """In a forked child: the connections are the parent's."""
-        for lane in self._lanes:
+        for lane in list(self._lanes):
             lane.connection.abandon()
         closed = self._closed
         self._reset()
@@ -141,7 +141,8 @@ class ConnectionPool:
 
     def _reset(self) -> None:
         self._closed = False
-        self._lanes: set[Lane] = set()  # All, in use or not.
+        # All, in use or not; one that a signal's exception made its thread drop counts no more.
+        self._lanes: weakref.WeakSet[Lane] = weakref.WeakSet()
         self._idle = _stacks(self.shard_count)
         self._changed = threading.Condition()
         self._waiting_count = 0

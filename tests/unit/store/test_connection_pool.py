@@ -49,6 +49,15 @@ def test_a_discarded_one_makes_room(pool: ConnectionPool, monkeypatch: pytest.Mo
     assert pool.acquire(0, 1) is not lane
 
 
+def test_one_that_its_thread_dropped_makes_room(
+    pool: ConnectionPool, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_pool, "_CONNECTION_COUNT_MAX", 1)
+    pool.acquire(0, 1)
+    assert pool.acquire(0, 0.01).connection.status == 0
+    assert len(node.connections) == 2
+
+
 def test_one_that_broke_while_idle_is_replaced(
     pool: ConnectionPool, node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,13 +116,16 @@ def test_one_in_use_is_closed_when_it_comes_back_to_a_closed_pool(
 
 
 def test_a_child_abandons_what_its_parent_uses(pool: ConnectionPool, node: FakeNode) -> None:
-    pool.acquire(0, 1)
-    pool.release(pool.acquire(0, 1))
+    _in_use, idle = pool.acquire(0, 1), pool.acquire(0, 1)
+    pool.release(idle)
     child = os.fork()
     if child == 0:
-        inherited = [connection.abandoned for connection in node.connections]
-        pool.acquire(0, 1)
-        os._exit(0 if inherited == [True, True] and len(node.connections) == 3 else 1)
+        try:
+            inherited = [connection.abandoned for connection in node.connections]
+            pool.acquire(0, 1)
+            os._exit(0 if inherited == [True, True] and len(node.connections) == 3 else 1)
+        finally:  # Whatever happens, the child must not go on with the tests.
+            os._exit(2)
     _, status = os.waitpid(child, 0)
     assert status == 0
     assert not any(connection.abandoned for connection in node.connections)

@@ -132,8 +132,7 @@ void bind_connection(nb::module_* module) {
                    [](const Connection& self) { return self.initiator().wants_write(); })
       .def_prop_ro("in_flight", [](const Connection& self) { return self.initiator().in_flight(); })
       .def("close", &Connection::close)
-      // Closing a descriptor that the parent still holds says nothing to the peer.
-      .def("abandon", &Connection::close);
+      .def("abandon", &Connection::abandon);
 }
 
 }  // namespace

@@ -74,14 +74,21 @@ void Connection::run(const std::vector<Operation*>& operations, int64_t timeout_
     error = std::current_exception();
     initiator_->close(kStatusClosed, "the call was interrupted, so the connection was closed");
   }
-  for (Operation* operation : operations) {
-    try {
-      operation->finish();
-    } catch (...) {
-      if (!error) error = std::current_exception();
-    }
-  }
+  for (Operation* operation : operations) operation->finish();
   if (error) std::rethrow_exception(error);
+  for (Operation* operation : operations) operation->raise_error();
+}
+
+// Runs a step of the state machine; one that lacks memory leaves it in the middle of something, so
+// that is its end.
+template <typename Step>
+void Connection::without_gil(Step step) {
+  try {
+    nb::gil_scoped_release no_gil;
+    step();
+  } catch (const std::bad_alloc&) {
+    initiator_->close(kStatusClosed, "out of memory, so the connection was closed");
+  }
 }
 
 void Connection::submit(nb::handle operation) {
@@ -89,18 +96,12 @@ void Connection::submit(nb::handle operation) {
   auto* native = nb::cast<Operation*>(operation);
   native->begin(0);
   submitted_.push_back(nb::borrow(operation));
-  nb::gil_scoped_release no_gil;
-  native->submit(initiator_.get());
+  without_gil([&] { native->submit(initiator_.get()); });
 }
 
 nb::list Connection::progress() {
   Use use(this);
-  try {
-    nb::gil_scoped_release no_gil;
-    initiator_->progress();
-  } catch (const std::bad_alloc&) {
-    initiator_->close(kStatusClosed, "out of memory, so the connection was closed");
-  }
+  without_gil([&] { initiator_->progress(); });
   return take_finished();
 }
 
@@ -119,6 +120,7 @@ nb::list Connection::take_finished() {
 void Connection::close() {
   Use use(this);
   initiator_->close(kStatusClosed, "the connection was closed by its owner");
+  take_finished();
 }
 
 }  // namespace kvstrata

@@ -32,6 +32,7 @@ class Connection {
   void submit(nanobind::handle operation);
   nanobind::list progress();
   void close();
+  void abandon() noexcept { initiator_->abandon(); }
 
   const Initiator& initiator() const noexcept { return *initiator_; }
   const NodeHello& node() const noexcept { return node_; }
@@ -40,6 +41,8 @@ class Connection {
   class Use;
 
   void run(const std::vector<Operation*>& operations, int64_t timeout_ms);
+  template <typename Step>
+  void without_gil(Step step);
   nanobind::list take_finished();
 
   NodeHello node_;

@@ -23,7 +23,7 @@ Opcode keys_only_opcode(int opcode) {
 KeysOnly::KeysOnly(int opcode, nb::handle keys, uint64_t ttl_ms) {
   Opcode known = keys_only_opcode(opcode);
   KeySequence key_sequence(keys, "keys");
-  buffers_.reserve(key_sequence.size());
+  expect(key_sequence.size());
   for (size_t i = 0; i < key_sequence.size(); ++i) {
     add_item(known, buffers_.hold_key(key_sequence[i]), 0);
   }

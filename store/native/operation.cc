@@ -1,5 +1,8 @@
 #include "store/native/operation.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "store/limits.h"
 
 namespace nb = nanobind;
@@ -31,11 +34,23 @@ void Operation::submit(Initiator* initiator) {
   for (Transfer& transfer : transfers_) initiator->submit(&transfer);
 }
 
-void Operation::finish() {
+void Operation::finish() noexcept {
   done_ = true;
   buffers_.release();
-  if (!error_) collect();
+  try {
+    if (!error_) collect();
+  } catch (...) {
+    keep_error();
+  }
+}
+
+void Operation::raise_error() {
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void Operation::expect(size_t item_count) {
+  expected_count_ = item_count;
+  buffers_.reserve(item_count);
 }
 
 TransferItem& Operation::add_item(Opcode opcode, Bytes key, uint64_t data_bytes) {
@@ -49,6 +64,7 @@ TransferItem& Operation::add_item(Opcode opcode, Bytes key, uint64_t data_bytes)
       body_bytes_ + entry_bytes > limits::kCapsuleBodyBytesMax ||
       data_bytes_ + data_bytes > kDataBytesMax) {
     transfers_.emplace_back(this, opcode);
+    transfers_.back().items.reserve(std::min(expected_count_, item_count_max));
     body_bytes_ = 0;
     data_bytes_ = 0;
   }

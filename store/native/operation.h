@@ -6,7 +6,6 @@
 
 #include <nanobind/nanobind.h>
 
-#include <deque>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -29,9 +28,10 @@ class Operation : public TransferOwner {
   void begin(uint32_t deadline_ms);
   void submit(Initiator* initiator);
   bool finished() const noexcept { return begun_ && open_transfer_count_ == 0; }
-  // Lets go of keys and buffers and makes the outcomes visible. Raises what a callback of the
-  // caller raised.
-  void finish();
+  // Lets go of keys and buffers and makes the outcomes visible.
+  void finish() noexcept;
+  // Raises, once, what making memory for a value raised.
+  void raise_error();
 
   bool done() const noexcept { return done_; }
   bool unsent() const noexcept;
@@ -43,6 +43,8 @@ class Operation : public TransferOwner {
   void ended(Transfer& transfer) noexcept override;
 
  protected:
+  // How many items will be added.
+  void expect(size_t item_count);
   // Appends one item, in a new transfer when the last one is full: by count, by size of its capsule
   // or of its data.
   TransferItem& add_item(Opcode opcode, Bytes key, uint64_t data_bytes);
@@ -53,11 +55,13 @@ class Operation : public TransferOwner {
   void keep_error() noexcept { error_ = std::current_exception(); }
 
   HeldBuffers buffers_;
-  std::deque<Transfer> transfers_;  // Never moved: the initiator holds pointers.
+  std::vector<Transfer>
+      transfers_;  // All are there before the initiator is given pointers to them.
 
  private:
   const Transfer* first_failed() const noexcept;
 
+  size_t expected_count_ = 1;
   size_t body_bytes_ = 0;    // Of the last transfer, estimated from above;
   uint64_t data_bytes_ = 0;  // and its data.
   size_t open_transfer_count_ = 0;

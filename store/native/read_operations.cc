@@ -98,7 +98,7 @@ void Get::collect() {
 
 GetMany::GetMany(nb::handle keys, nb::handle buffers) : fresh_wanted_(buffers.is_none()) {
   KeySequence key_sequence(keys, "keys");
-  buffers_.reserve(key_sequence.size());
+  expect(key_sequence.size());
   if (fresh_wanted_) {
     fresh_.resize(key_sequence.size());
     for (size_t i = 0; i < key_sequence.size(); ++i) {

@@ -25,7 +25,11 @@ class Get final : public SingleOperation {
   Get(nanobind::handle key, nanobind::handle buffer, nanobind::handle allocate, uint64_t offset,
       std::optional<uint64_t> length);
 
-  nanobind::object value() const { return value_; }
+  // Raises what allocate() raised.
+  nanobind::object value() {
+    raise_error();
+    return value_;
+  }
   uint64_t length() const noexcept { return only_item().moved; }
 
   void provide_sinks(Transfer& transfer, size_t first, size_t count) noexcept override;
@@ -43,7 +47,10 @@ class GetMany final : public Operation {
  public:
   GetMany(nanobind::handle keys, nanobind::handle buffers);
 
-  nanobind::list values() const { return values_; }
+  nanobind::list values() {
+    raise_error();
+    return values_;
+  }
   nanobind::list lengths() const;
 
   void provide_sinks(Transfer& transfer, size_t first, size_t count) noexcept override;

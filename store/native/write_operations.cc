@@ -29,7 +29,7 @@ PutMany::PutMany(nb::handle keys, nb::handle values, uint64_t ttl_ms, bool if_ab
   KeySequence key_sequence(keys, "keys");
   KeySequence sources(values, "values");
   key_sequence.check_same_size(sources);
-  buffers_.reserve(2 * key_sequence.size());
+  expect(key_sequence.size());
   for (size_t i = 0; i < key_sequence.size(); ++i) {
     Bytes source = buffers_.hold(sources[i], "a value");
     add_item(Opcode::Put, buffers_.hold_key(key_sequence[i]), source.size()).source = source;

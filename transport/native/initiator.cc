@@ -1,7 +1,9 @@
 #include "transport/native/initiator.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <array>
 #include <cassert>
@@ -27,7 +29,7 @@ constexpr size_t kAheadBytesMax = 256 * 1024;
 constexpr size_t kReadOutcomeBytes = 40;
 constexpr size_t kChecksumBytes = 8;
 constexpr int kReceivesPerProgress = 4;
-constexpr int64_t kSliceMs = 200;  // How long a caller who presses Ctrl-C may have to wait.
+constexpr long kSliceMs = 200;  // How long a caller who presses Ctrl-C may have to wait.
 constexpr uint32_t kSlotBits = 10;
 static_assert(limits::kCreditsMax <= 1U << kSlotBits, "a command id must hold its slot");
 
@@ -42,6 +44,11 @@ Initiator::Initiator(Socket socket, const NodeHello& node, std::string name, boo
       slots_(limits::kCreditsMax, nullptr),
       credits_(std::min<uint32_t>(node.credits, limits::kCreditsMax)),
       data_(node.chunk_bytes, verify) {
+  // Calls that must not wait say so; those that may sleep are ended by this timeout.
+  timeval slice{0, kSliceMs * 1000};
+  setsockopt(socket_.fd(), SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice);
+  int flags = fcntl(socket_.fd(), F_GETFL);
+  fcntl(socket_.fd(), F_SETFL, flags & ~O_NONBLOCK);
   free_slots_.reserve(slots_.size());
   for (size_t i = slots_.size(); i != 0; --i) free_slots_.push_back(static_cast<uint16_t>(i - 1));
 }
@@ -62,9 +69,10 @@ void Initiator::submit(Transfer* transfer) {
 bool Initiator::progress() {
   bool moved = false;
   if (status_ == Status::Ok) moved = send();
-  for (int i = 0; i < kReceivesPerProgress && status_ == Status::Ok; ++i) {
-    if (!receive()) break;
+  // Also when idle: a node that hung up is noticed so.
+  for (int i = 0; i < kReceivesPerProgress && status_ == Status::Ok && receive(); ++i) {
     moved = true;
+    if (idle()) break;
   }
   return moved;
 }
@@ -72,7 +80,8 @@ bool Initiator::progress() {
 bool Initiator::drive(Deadline deadline) {
   Deadline slice = deadline.at_most_ms(kSliceMs);
   while (!idle()) {
-    bool interrupted = !progress() && status_ == Status::Ok && !wait(slice);
+    send();
+    bool interrupted = status_ == Status::Ok && !await(deadline);
     if (idle()) break;
     if (!interrupted && !slice.passed()) continue;
     if (!deadline.passed()) return false;
@@ -81,26 +90,42 @@ bool Initiator::drive(Deadline deadline) {
   return true;
 }
 
-// Until progress() may do something, spinning first where that pays. False after a signal or when
-// `slice` has passed.
-bool Initiator::wait(Deadline slice) {
-  auto begin = SpinPolicy::Clock::now();
-  bool bulk = in_flight_bytes_ > kSpinBytesMax || data_.left() > kSpinBytesMax;
-  if (!bulk && !wants_write() && spin_.worthwhile()) {
-    SpinPolicy::Clock::duration waited{};
-    do {
-      bool received = receive();
-      waited = SpinPolicy::Clock::now() - begin;
-      if (received || status_ != Status::Ok) {
-        spin_.observe(waited);
-        return true;
-      }
-    } while (waited < spin_.budget());
+// Receives something, or waits until sending may go on. False after a signal and when nothing has
+// come for a while.
+bool Initiator::await(Deadline deadline) {
+  if (wants_write()) {
+    return receive() || status_ != Status::Ok ||
+           wait_ready(socket_.fd(), POLLIN | POLLOUT, deadline.at_most_ms(kSliceMs)) == Wait::Ready;
   }
-  short events = static_cast<short>(POLLIN | (wants_write() ? POLLOUT : 0));
-  Wait result = wait_ready(socket_.fd(), events, slice);
-  if (!bulk) spin_.observe(SpinPolicy::Clock::now() - begin);
-  return result == Wait::Ready;
+  bool bulk = in_flight_bytes_ > kSpinBytesMax || data_.left() > kSpinBytesMax;
+  if (bulk || !spin_.enabled()) return receive_sleeping(deadline) || status_ != Status::Ok;
+  auto begin = SpinPolicy::Clock::now();
+  SpinPolicy::Clock::duration waited{};
+  bool received = false;
+  if (spin_.worthwhile()) {
+    do {
+      received = receive() || status_ != Status::Ok;
+      waited = SpinPolicy::Clock::now() - begin;
+    } while (!received && waited < spin_.budget());
+  }
+  if (!received) {
+    received = receive_sleeping(deadline) || status_ != Status::Ok;
+    waited = SpinPolicy::Clock::now() - begin;
+  }
+  spin_.observe(waited);
+  return received;
+}
+
+// Sleeps in the receive call itself, which saves a call to poll; the socket's own timeout
+// (kSliceMs) ends it.
+bool Initiator::receive_sleeping(Deadline deadline) {
+  if (deadline.left_ms() < kSliceMs) {
+    return wait_ready(socket_.fd(), POLLIN, deadline) == Wait::Ready && receive();
+  }
+  receive_flags_ = 0;
+  bool received = receive();
+  receive_flags_ = MSG_DONTWAIT;
+  return received;
 }
 
 void Initiator::begin_queued() {
@@ -165,12 +190,12 @@ ssize_t Initiator::receive_into(iovec* windows, size_t count) {
   message.msg_iovlen = count;
   ssize_t received = 0;
   do {
-    received = ::recvmsg(socket_.fd(), &message, MSG_DONTWAIT);
-  } while (received < 0 && errno == EINTR);
+    received = ::recvmsg(socket_.fd(), &message, receive_flags_);
+  } while (received < 0 && errno == EINTR && receive_flags_ == MSG_DONTWAIT);
   if (received > 0) return received;
   if (received == 0) {
     fault("the node " + name_ + " closed the connection");
-  } else if (errno != EAGAIN) {
+  } else if (errno != EAGAIN && errno != EINTR) {
     fault("lost " + name_ + ": " + std::strerror(errno));
   }
   return 0;
@@ -358,6 +383,11 @@ void Initiator::end(Transfer* transfer) {
 }
 
 void Initiator::fault(const std::string& why) { close(kStatusClosed, why); }
+
+void Initiator::abandon() noexcept {
+  socket_.close();
+  status_ = kStatusClosed;
+}
 
 void Initiator::close(Status status, std::string why) {
   if (status_ != Status::Ok) return;

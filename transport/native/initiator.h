@@ -5,6 +5,8 @@
 // ended, and no sink is touched any more. Not thread-safe.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <deque>
 #include <string>
 #include <vector>
@@ -44,6 +46,10 @@ class Initiator {
   // Ends everything with `status`; a second call changes nothing.
   void close(Status status, std::string why);
 
+  // For a forked child: closes the descriptor, which says nothing to the peer as the parent still
+  // holds it, and touches nothing else, since another thread of the parent may have been at work.
+  void abandon() noexcept;
+
   int fd() const noexcept { return socket_.fd(); }
   Status status() const noexcept { return status_; }  // Ok while usable.
   const std::string& message() const noexcept { return message_; }
@@ -60,7 +66,8 @@ class Initiator {
   bool receive_buffered();
   Transfer* lone_read() const noexcept;
   ssize_t receive_into(iovec* windows, size_t count);
-  bool wait(Deadline slice);
+  bool await(Deadline deadline);
+  bool receive_sleeping(Deadline deadline);
   void parse();
   bool parse_completion();
   void take_completion(const CompletionHeader& header, Bytes body);
@@ -76,6 +83,7 @@ class Initiator {
   Status status_ = Status::Ok;
   std::string message_;
   SpinPolicy spin_;
+  int receive_flags_ = MSG_DONTWAIT;
 
   std::deque<Transfer*> queue_;  // Not begun: waiting for credits.
   SendQueue send_queue_;

@@ -16,7 +16,8 @@ class SpinPolicy {
 
   // A slept-through wait contains the wake-up, which spinning would have saved: hence twice the
   // budget.
-  bool worthwhile() const noexcept { return budget_.count() != 0 && average_ <= 2 * budget_; }
+  bool worthwhile() const noexcept { return average_ <= 2 * budget_; }
+  bool enabled() const noexcept { return budget_.count() != 0; }
   Clock::duration budget() const noexcept { return budget_; }
   void observe(Clock::duration wait) noexcept {
     average_ += (std::min(wait, 16 * budget_) - average_) / 8;

@@ -3,7 +3,7 @@
 
 #include <nanobind/stl/string.h>
 
-#include "store/native/held_buffers.h"
+#include "store/native/bind_buffers.h"
 #include "store/native/slot.h"
 #include "transport/native/checksum.h"
 #include "transport/native/client_status.h"

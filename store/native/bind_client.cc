@@ -4,10 +4,10 @@
 #include <nanobind/stl/string.h>
 
 #include "store/native/bind.h"
-#include "store/native/connection.h"
-#include "store/native/key_operations.h"
-#include "store/native/read_operations.h"
-#include "store/native/write_operations.h"
+#include "store/native/bind_connection.h"
+#include "store/native/bind_keys.h"
+#include "store/native/bind_reads.h"
+#include "store/native/bind_writes.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -1,7 +1,7 @@
-#include "store/native/key_operations.h"
+#include "store/native/bind_keys.h"
 
 #include "store/limits.h"
-#include "store/native/key_sequence.h"
+#include "store/native/bind_sequence.h"
 
 namespace nb = nanobind;
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "store/native/held_buffers.h"
+#include "store/native/bind_buffers.h"
 #include "transport/native/initiator.h"
 #include "transport/native/transfer.h"
 

@@ -1,6 +1,6 @@
-#include "store/native/read_operations.h"
+#include "store/native/bind_reads.h"
 
-#include "store/native/key_sequence.h"
+#include "store/native/bind_sequence.h"
 
 namespace nb = nanobind;
 

@@ -1,4 +1,4 @@
-#include "store/native/operation.h"
+#include "store/native/bind_operation.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
-#include "store/native/write_operations.h"
+#include "store/native/bind_writes.h"
 
 #include "store/limits.h"
-#include "store/native/key_sequence.h"
+#include "store/native/bind_sequence.h"
 
 namespace nb = nanobind;
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "store/native/operation.h"
+#include "store/native/bind_operation.h"
 #include "transport/native/initiator.h"
 
 namespace kvstrata {

@@ -1,4 +1,4 @@
-#include "store/native/held_buffers.h"
+#include "store/native/bind_buffers.h"
 
 #include "store/limits.h"
 

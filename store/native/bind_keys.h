@@ -1,7 +1,7 @@
 // Operations that move no values: EXISTS, DELETE, EXPIRE, PREFIX_LENGTH, STAT, SCAN and ADMIN.
 #pragma once
 
-#include "store/native/operation.h"
+#include "store/native/bind_operation.h"
 
 namespace kvstrata {
 

@@ -1,7 +1,7 @@
 // Get and GetMany: into the caller's buffers, or into memory that is made once the sizes are known.
 #pragma once
 
-#include "store/native/operation.h"
+#include "store/native/bind_operation.h"
 
 namespace kvstrata {
 

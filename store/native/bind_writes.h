@@ -1,7 +1,7 @@
 // Put and PutMany.
 #pragma once
 
-#include "store/native/operation.h"
+#include "store/native/bind_operation.h"
 
 namespace kvstrata {
 

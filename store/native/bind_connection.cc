@@ -1,4 +1,4 @@
-#include "store/native/connection.h"
+#include "store/native/bind_connection.h"
 
 #include <algorithm>
 #include <new>

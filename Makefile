@@ -42,6 +42,10 @@ build/stamps/check: build/stamps/install
 	pip install --quiet --group check
 	@touch $@
 
+build/stamps/bench: build/stamps/install
+	pip install --quiet --group bench
+	@touch $@
+
 .PHONY: setup
 setup: build/stamps/install build/stamps/check build/stamps/system-test ## Set up everything
 
@@ -118,11 +122,11 @@ soak: build/stamps/install ## The long runs that CI has no time for
 # ---- measure ----
 
 .PHONY: bench
-bench: build/stamps/install ## All bars at full length against their peers, with a picture
+bench: build/stamps/bench ## All bars at full length against their peers, with a picture
 	python -m bench bars --full
 
 .PHONY: bars
-bars: build/stamps/install ## Short forms of all bars, at most 15 minutes
+bars: build/stamps/bench ## Short forms of all bars, at most 15 minutes
 	python -m bench bars
 
 # ---- help ----

@@ -79,6 +79,8 @@ class AdminDesk:
         """Answer what is under way and end; calls still parked meet their deadline."""
         os.write(self._wake_write, b"x")
         self._thread.join()
+        # They refer back to us and the node, whose memory is to go with its last user.
+        self._commands.clear()
         os.close(self._wake_read)
         os.close(self._wake_write)
 

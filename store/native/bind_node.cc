@@ -22,16 +22,16 @@ EvictionKind eviction_kind(const std::string& name) {
   if (name == "lru") return EvictionKind::Lru;
   if (name == "s3fifo") return EvictionKind::S3Fifo;
   if (name == "none") return EvictionKind::None;
-  throw nb::value_error(
-      ("eviction is 'lru', 's3fifo' or 'none', not '" + name + "'").c_str());
+  throw nb::value_error(("eviction is 'lru', 's3fifo' or 'none', not '" + name + "'").c_str());
 }
 
 PoolSettings make_pool(std::string name, bool immutable, const std::string& eviction,
                        uint64_t quota_bytes, uint64_t ttl_ms_default,
                        const std::vector<std::pair<std::string, uint32_t>>& secrets,
                        uint32_t open_rights) {
-  PoolSettings settings{std::move(name), immutable,  eviction_kind(eviction), quota_bytes,
-                        ttl_ms_default,  {},         open_rights};
+  PoolSettings settings{std::move(name), immutable,      eviction_kind(eviction),
+                        quota_bytes,     ttl_ms_default, {},
+                        open_rights};
   for (const auto& [text, rights] : secrets) settings.secrets.push_back({text, rights});
   return settings;
 }
@@ -168,15 +168,21 @@ void bind_node(nb::module_& module) {
             new (self) PoolSettings(make_pool(std::move(name), immutable, eviction, quota_bytes,
                                               ttl_ms_default, secrets, open_rights));
           },
-          "name"_a, nb::kw_only(), "immutable"_a, "eviction"_a, "quota_bytes"_a,
-          "ttl_ms_default"_a, "secrets"_a, "open_rights"_a);
+          "name"_a, nb::kw_only(), "immutable"_a, "eviction"_a, "quota_bytes"_a, "ttl_ms_default"_a,
+          "secrets"_a, "open_rights"_a);
   nb::class_<NodeOptions>(module, "NodeOptions", nb::is_final())
       .def("__init__", [](NodeOptions* self, const nb::kwargs& arguments) {
         new (self) NodeOptions(make_options(arguments));
       });
   nb::class_<AdminCall>(module, "AdminCall", nb::is_final())
       .def_ro("call_id", &AdminCall::id)
-      .def_ro("name", &AdminCall::name)
+      .def_prop_ro(
+          "name",
+          [](const AdminCall& self) {
+            // Whatever bytes a client sent: nothing in them may stop who answers.
+            return nb::steal<nb::str>(PyUnicode_DecodeUTF8(
+                self.name.data(), static_cast<Py_ssize_t>(self.name.size()), "backslashreplace"));
+          })
       .def_prop_ro("payload", [](const AdminCall& self) { return to_bytes(self.payload); })
       .def_ro("pool", &AdminCall::pool)
       .def_ro("rights", &AdminCall::rights)

@@ -105,7 +105,8 @@ void perform_scan(ObjectStore& store, Partition& partition, Task* task) {
   Bytes prefix = task->entry.key;
   uint32_t visited = 0;
   do {
-    cursor = partition.index.scan(cursor, kScanStep, [&](Location location) {
+    uint32_t step = std::min(kScanStep, task->entry.count_max - task->key_count);
+    cursor = partition.index.scan(cursor, step, [&](Location location) {
       ++visited;
       RecordView record = store.view(location);
       Bytes key = record.key();
@@ -229,7 +230,6 @@ Status write(ObjectStore& store, Partition& partition, Opcode opcode, Task* task
     store.set_checksum(task->location, index, task->entry.checksums[piece]);
     copied += count;
   }
-  if (task->entry.value_length == 0) store.set_checksum(task->location, 0, 0);
   commit(store, partition, opcode, task);
   return Status::Ok;
 }
@@ -284,7 +284,8 @@ Status perform(ObjectStore& store, Partition* partition, uint32_t shard, const W
     for (uint32_t index = begin; index < end; ++index) {
       Task& task = command->tasks[index];
       if (task.shard != shard) continue;
-      task.status = Status::Denied;  // The pool was dropped.
+      // The pool was dropped. Of a write that is aborted, its home has noted a status.
+      if (work.phase != Phase::Abort) task.status = Status::Denied;
       if (task.location != 0) store.abort(task.location);
       task.location = 0;
     }

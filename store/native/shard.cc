@@ -30,6 +30,8 @@ constexpr int kIdleMs = 1000;
 constexpr int kMemoryWaitMs = 1;  // While other shards make room.
 // A turn handles events for this long, then looks again: what is left is reported again.
 constexpr uint64_t kTurnNs = 100'000;
+// Even if the turn is long already: a stream of events must not hold up for ever what is due.
+constexpr size_t kSessionsPerTurnMin = 2;
 constexpr uint32_t kAcceptsPerTurn = 32;
 constexpr uint32_t kSessionsPerTick = 512;
 constexpr uint64_t kRetryNs = 50'000;  // Of making room, in one turn.
@@ -151,6 +153,7 @@ uint32_t Shard::wait() {
 
 void Shard::turn(uint32_t event_count) {
   bool worked = event_count != 0 || letters_seen_;
+  gauges_stale_ = gauges_stale_ || worked;
   continue_sessions();
   flush_sessions();
   if (!waiting_.empty()) retry_waiting();
@@ -307,13 +310,15 @@ bool Shard::turn_is_long() const noexcept {
 void Shard::continue_sessions() {
   size_t count = continue_due_.size();
   size_t done = 0;
-  for (; done < count && !turn_is_long(); ++done) continue_due_[done]->go_on();
+  for (; done < count && (done < kSessionsPerTurnMin || !turn_is_long()); ++done) {
+    continue_due_[done]->go_on();
+  }
   continue_due_.erase(continue_due_.begin(), continue_due_.begin() + static_cast<ptrdiff_t>(done));
 }
 
 void Shard::flush_sessions() {
   size_t done = 0;
-  for (; done < flush_due_.size() && !turn_is_long(); ++done) {
+  for (; done < flush_due_.size() && (done < kSessionsPerTurnMin || !turn_is_long()); ++done) {
     flush_due_[done]->flush_due = false;
     flush_due_[done]->flush();
   }
@@ -411,6 +416,7 @@ void Shard::tick() {
   if (now_ns_ < next_tick_ns_) return;
   next_tick_ns_ = now_ns_ + kTickNs;
   store_.publish_gauges();
+  gauges_stale_ = false;
   expire_admin_calls();
   uint32_t count = std::min<uint32_t>(kSessionsPerTick, static_cast<uint32_t>(sessions_.size()));
   for (; count != 0; --count) {
@@ -423,7 +429,7 @@ void Shard::tick() {
 
 int Shard::timeout_ms() const noexcept {
   if (!waiting_.empty()) return kMemoryWaitMs;
-  bool busy = !sessions_.empty() || store_.has_expiring() || stopping();
+  bool busy = !sessions_.empty() || store_.has_expiring() || stopping() || gauges_stale_;
   return busy ? static_cast<int>(kTickNs / 1'000'000) : kIdleMs;
 }
 
@@ -437,6 +443,7 @@ bool Shard::stop_is_due() {
   if (!node_->all_drained() && now_ns_ < stop_deadline_ns_) return false;
   stopped_cleanly_ = drained;
   for (const auto& session : sessions_) session->close();
+  reap();
   return true;
 }
 

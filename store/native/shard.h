@@ -106,6 +106,7 @@ class Shard {
   bool maintenance_due_ = false;
   bool progressing_ = false;  // Room is being made for `waiting_`: don't sleep.
   bool reap_due_ = false;
+  bool gauges_stale_ = false;  // Work was done since they were published.
   bool drained_ = false;
   bool letters_seen_ = false;
   bool stopped_cleanly_ = true;

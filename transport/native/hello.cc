@@ -49,6 +49,11 @@ bool read_text(const Attribute& attribute, size_t size_max, std::string* text) {
   return true;
 }
 
+bool is_pool_name(std::string_view name) noexcept {
+  return !name.empty() &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.-") == name.npos;
+}
+
 size_t begin_hello(ByteBuffer* buffer, uint16_t first, uint16_t second) {
   size_t begin = buffer->size();
   buffer->append(kMagic);
@@ -66,13 +71,15 @@ void finish_hello(ByteBuffer* buffer, size_t begin) {
   store_le(prefix + 12, crc32c({prefix + kHelloPrefixBytes, body_length}, crc));
 }
 
-// Reads one known attribute of a client's hello; `known` is cleared when this version does not know the type.
+// Reads one known attribute of a client's hello; `known` is cleared when this version does not know
+// the type.
 bool read_client_attribute(const Attribute& attribute, ClientHello* hello, bool* known) {
   uint32_t ignored_u32 = 0;
   uint64_t ignored_u64 = 0;
   switch (attribute.type) {
     case kPool:
-      return read_text(attribute, limits::kPoolNameBytesMax, &hello->pool);
+      return read_text(attribute, limits::kPoolNameBytesMax, &hello->pool) &&
+             is_pool_name(hello->pool);
     case kSecret:
       return read_text(attribute, limits::kSecretBytesMax, &hello->secret);
     case kCredits:
@@ -131,8 +138,9 @@ Status read_attributes(Bytes body, Hello* hello, ReadAttribute read, std::string
   while (reader.next(&attribute)) {
     bool known = true;
     if (!read(attribute, hello, &known)) {
-      *error = "hello attribute " + std::to_string(attribute.type) + " has a bad length of " +
-               std::to_string(attribute.value.size()) + " bytes";
+      *error = "hello attribute " + std::to_string(attribute.type) +
+               " has a value that it may not have, of " + std::to_string(attribute.value.size()) +
+               " bytes";
       return Status::Invalid;
     }
     if (!known && attribute.required) {

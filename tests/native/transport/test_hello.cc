@@ -122,6 +122,16 @@ TEST_CASE("attributes of a wrong length, or cut short, make a hello invalid") {
   }
 }
 
+TEST_CASE("names of pools are what PROTOCOL.md says, so that they can be shown in messages") {
+  ClientHello hello;
+  std::string error;
+  for (std::string_view name : {"", "Team", "a b", "\xff", "a/b"}) {
+    ByteBuffer body;
+    append_attribute(&body, 1, as_bytes(name));
+    CHECK(read(body.view(), &hello, &error) == Status::Invalid);
+  }
+}
+
 TEST_CASE("a hello of another magic, or too long a body, has no prefix") {
   std::vector<std::byte> bytes = hello_with({});
   HelloPrefix prefix;

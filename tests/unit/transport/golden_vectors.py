@@ -44,8 +44,8 @@ _ATTRIBUTES_OF_A_NODE: Final = (
     (23, 1),
 )
 
-# Attributes of hellos are in the order the product writes them, so that it can be asked to write them again;
-# a reader takes any order.
+# Attributes of hellos are in the order the product writes them, so that it can be asked to write
+# them again; a reader takes any order.
 HELLOS: Final[dict[str, Hello]] = {
     "client_plain": Hello(1, 1, wire.attribute(1, b"default") + wire.attribute(4, 128)),
     "client_full": Hello(

@@ -433,9 +433,7 @@ def get_entry(key: bytes, room: int) -> Entry:
     return Entry(key, {"room": room})
 
 
-def put_entry(
-    key: bytes, value: bytes, chunk_bytes: int, at: int = 0, **fields: int
-) -> Entry:
+def put_entry(key: bytes, value: bytes, chunk_bytes: int, at: int = 0, **fields: int) -> Entry:
     """An entry of PUT, or of APPEND at `at`, whose data follow on the stream."""
     written = {"value_length": len(value), "room": len(value), "at": at}
     return Entry(key, written | fields, checksums(value, chunk_bytes, at))

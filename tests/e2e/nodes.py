@@ -1,7 +1,6 @@
 """Nodes to be attacked: native ones without Python around them, with short limits."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -181,7 +180,3 @@ def wait_for_rest(node: AttackedNode | NodeProcess, connections: int = 0) -> dic
 
     wait_until(rests, what=f"{node.counters()}")
     return node.counters()
-
-
-def descriptor_count(pid: int | None = None) -> int:
-    return len(os.listdir(f"/proc/{pid or os.getpid()}/fd"))

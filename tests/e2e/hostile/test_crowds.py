@@ -35,6 +35,7 @@ def open_files(count: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.soak)])
 def test_idle_connections_cost_little_and_stay(count: int) -> None:
     with (
@@ -82,6 +83,7 @@ def test_floods_of_connections_leave_nothing_behind() -> None:
         assert counters["connections_refused"] >= refused
 
 
+@pytest.mark.slow
 def test_floods_of_tiny_commands_are_answered_one_by_one() -> None:
     with node_process() as node, RawConnection(node.port) as client:
         before = node.resident_bytes()

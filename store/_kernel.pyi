@@ -5,7 +5,7 @@ transport/PROTOCOL.md section 5, or one of the two that only a client sees: CLOS
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, final
+from typing import Any, Final, final
 
 from typing_extensions import Buffer
 
@@ -257,3 +257,43 @@ class Node:
 
     def next_admin_call(self) -> AdminCall | None: ...
     def complete(self, call: AdminCall, status: int, payload: bytes) -> None: ...
+
+@final
+class LoadDriver:
+    """A load generator: many connections of one thread, each with `depth` commands in flight.
+
+    Keys are `key_prefix` and 12 decimal digits, at random or in turn. Nothing is raised for a failure: look at `status`.
+    """
+
+    def __init__(
+        self,
+        *,
+        host: str,
+        port: int,
+        pool: str,
+        secret: str,
+        verify: bool,
+        timeout_ms: int,
+        connection_count: int,
+        depth: int,
+        key_prefix: str,
+        key_count: int,
+        in_turn: bool,
+        opcode: int,
+        put_percent: int,
+        value_bytes: int,
+        command_count: int,
+        seed: int,
+    ) -> None: ...
+
+    status: int  # OK unless connecting or a command failed; absent keys are no failure.
+    message: str
+
+    def advance(self, milliseconds: int) -> bool:
+        """Drive the load for about so long, GIL released. True when it has ended."""
+
+    def finish_early(self) -> None:
+        """Begin no further commands; `advance` still completes those in flight."""
+
+    def report(self) -> dict[str, Any]:
+        """completed_count, absent_count, value_bytes, elapsed_ns, latency_buckets (as statistics), latency_sum_ns."""

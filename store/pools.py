@@ -89,6 +89,10 @@ class PoolRegistry:
         """Settings of every pool by name, without secrets but with how many each role has."""
         return {name: _describe(config) for name, config in sorted(self._pools.items())}
 
+    def admin_secrets(self, name: str) -> list[str]:
+        """The secrets that may do everything in the pool, as they are now."""
+        return _secrets_of(self._find(name), "admin")
+
     def create(self, name: str, settings: Mapping[str, Any]) -> None:
         """Make a pool.
 

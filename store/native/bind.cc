@@ -39,5 +39,6 @@ NB_MODULE(_kernel, module) {
   module.def("key_slot", key_slot, "key"_a);
   module.def("chunk_checksum", chunk_checksum, "data"_a);
   kvstrata::bind_client(module);
+  kvstrata::bind_load(module);
   kvstrata::bind_node(module);
 }

@@ -6,6 +6,7 @@
 namespace kvstrata {
 
 void bind_client(nanobind::module_& module);
+void bind_load(nanobind::module_& module);
 void bind_node(nanobind::module_& module);
 
 }  // namespace kvstrata

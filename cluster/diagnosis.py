@@ -1,0 +1,259 @@
+"""What a machine has for a store, and what it lacks: one finding a matter.
+
+Findings are read from files of the kernel below `root`, so that tests can lay others there. What
+costs something says how much, and what to do.
+"""
+
+import ctypes.util
+import enum
+import os
+import platform
+import resource
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kvstrata import _kernel
+from kvstrata.store import host_memory
+from kvstrata.store.errors import Error
+from kvstrata.store.local import local
+from kvstrata.store.units import format_size
+
+_ROOT: Final = Path("/")
+_SELF_TEST_BYTES: Final = 1 << 20
+_OPEN_FILES_WANTED: Final = 16_384  # As node.connections_max.
+_KERNEL_WANTED: Final = (5, 14)  # MADV_POPULATE_WRITE, by which memory is populated.
+
+_IO_URING_SETUP: Final = 425  # The system call's number, on every architecture.
+_PARAMETER_BYTES: Final = 120  # sizeof(struct io_uring_params)
+
+
+class State(enum.StrEnum):
+    """How a finding bears on a store."""
+
+    GOOD = "good"
+    LACKS = "lacks"  # It works, but slower or with less.
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One matter.
+
+    Attributes:
+        name: of the matter.
+        state: how it bears on a store.
+        found: what is there.
+        cost: what a lack costs; empty where there is none.
+        remedy: what to do about it; empty where there is nothing to do.
+    """
+
+    name: str
+    state: State
+    found: str
+    cost: str = ""
+    remedy: str = ""
+
+
+def examine(root: Path = _ROOT) -> list[Finding]:
+    """All findings, in the order of their importance to a store of this version."""
+    return [
+        _package(),
+        _self_test(),
+        *_kernel_and_processors(root),
+        _memory(root),
+        *_huge_pages(root),
+        _locked_memory(),
+        _open_files(),
+        _numa(root),
+        *_devices(root),
+    ]
+
+
+def _package() -> Finding:
+    return Finding(
+        "kvstrata", State.GOOD, f"{_kernel.version()}, Python {platform.python_version()}"
+    )
+
+
+def _self_test() -> Finding:
+    value = bytes(range(256)) * (_SELF_TEST_BYTES // 256)
+    try:
+        started = time.perf_counter()
+        with local("16MiB") as store:
+            store.put("doctor", value)
+            read = store.get("doctor")
+        elapsed = time.perf_counter() - started
+    except (Error, OSError) as error:
+        return Finding(
+            "self-test",
+            State.BROKEN,
+            str(error),
+            "a node cannot be started, or not be reached, on this machine",
+            "Look at the reason above; loopback must be up and memory available.",
+        )
+    if read != value:
+        return Finding(
+            "self-test",
+            State.BROKEN,
+            "a value of 1 MiB came back changed",
+            "values are not safe on this machine",
+            "Test its memory, and report it with the output of kvstrata doctor --json.",
+        )
+    return Finding(
+        "self-test", State.GOOD, f"started a node, put and got 1 MiB, in {elapsed * 1e3:.0f} ms"
+    )
+
+
+def _kernel_and_processors(root: Path) -> Iterator[Finding]:
+    release = platform.release()
+    numbers = tuple(int(part) for part in release.split("-")[0].split(".")[:2] if part.isdigit())
+    if numbers >= _KERNEL_WANTED:
+        yield Finding("kernel", State.GOOD, release)
+    else:
+        yield Finding(
+            "kernel",
+            State.LACKS,
+            release,
+            "memory is populated page by page: a start takes longer",
+            "Use Linux 5.14 or newer.",
+        )
+    count = host_memory.usable_cpu_count()
+    if count > 1:
+        yield Finding("processors", State.GOOD, f"{count} usable")
+    else:
+        yield Finding(
+            "processors",
+            State.LACKS,
+            "1 usable",
+            "node and clients take turns, and nobody can spin: latencies of tens of microseconds",
+            "Give the process two processors or more (cgroup cpuset, taskset, container limits).",
+        )
+    flags = _cpu_flags(root)
+    for flag, name, cost in (
+        ("avx2", "AVX2", "checksums of values cost about twice the processor time"),
+        ("sse4_2", "CRC32C instruction", "headers are checked in software: some 0.1 us a command"),
+    ):
+        if flag in flags:
+            yield Finding(name, State.GOOD, "there")
+        else:
+            yield Finding(name, State.LACKS, "not there", cost, "Use a processor that has it.")
+
+
+def _cpu_flags(root: Path) -> set[str]:
+    for line in (root / "proc/cpuinfo").read_text().splitlines():
+        if line.startswith(("flags", "Features")):
+            return set(line.partition(":")[2].split())
+    return set()
+
+
+def _memory(root: Path) -> Finding:
+    amount = host_memory.available_memory_bytes(root)
+    return Finding(
+        "memory",
+        State.GOOD,
+        f"{format_size(amount)} available by host and cgroup; a node takes"
+        f" {format_size(amount // 2)} unless told",
+    )
+
+
+def _huge_pages(root: Path) -> Iterator[Finding]:
+    pool = _number(root / "proc/sys/vm/nr_hugepages")
+    shmem = _selected(root / "sys/kernel/mm/transparent_hugepage/shmem_enabled")
+    if pool or shmem in ("always", "within_size", "advise", "force"):
+        found = f"{pool} reserved, transparent for shared memory: {shmem or 'unknown'}"
+        yield Finding("huge pages", State.GOOD, found)
+        return
+    yield Finding(
+        "huge pages",
+        State.LACKS,
+        f"none reserved; transparent ones for shared memory: {shmem or 'not in this kernel'}",
+        "large stores miss the TLB: reads of large values and look-ups slow down by some percent,"
+        " and a start takes longer",
+        "As root: echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled; or reserve"
+        " them: sysctl vm.nr_hugepages=<memory / 2 MiB>.",
+    )
+
+
+def _locked_memory() -> Finding:
+    soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    if soft == resource.RLIM_INFINITY:
+        return Finding("locked memory", State.GOOD, "unlimited")
+    return Finding(
+        "locked memory",
+        State.LACKS,
+        f"at most {format_size(soft)}",
+        "nothing over TCP; memory cannot be registered with an RDMA device beyond that",
+        "ulimit -l unlimited, LimitMEMLOCK=infinity in systemd, or --ulimit memlock=-1 in Docker.",
+    )
+
+
+def _open_files() -> Finding:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    if soft == unlimited or soft >= _OPEN_FILES_WANTED:
+        return Finding("open files", State.GOOD, "unlimited" if soft == unlimited else f"{soft:,}")
+    return Finding(
+        "open files",
+        State.LACKS,
+        f"{soft:,}",
+        f"a node has room for about {max(0, soft - 64):,} connections",
+        f"ulimit -n {_OPEN_FILES_WANTED if hard == unlimited else min(hard, _OPEN_FILES_WANTED)},"
+        " or LimitNOFILE in systemd.",
+    )
+
+
+def _numa(root: Path) -> Finding:
+    nodes = sorted((root / "sys/devices/system/node").glob("node[0-9]*"))
+    if len(nodes) <= 1:
+        return Finding("NUMA", State.GOOD, "one memory node")
+    return Finding(
+        "NUMA",
+        State.LACKS,
+        f"{len(nodes)} memory nodes",
+        "memory of the other node is slower by half or more",
+        "Run one node process a memory node: numactl --cpunodebind=0 --membind=0 kvstrata serve.",
+    )
+
+
+def _devices(root: Path) -> Iterator[Finding]:
+    """What other transports and tiers would use; this version does without."""
+    for name, found in (
+        ("io_uring", _io_uring()),
+        ("liburing", ctypes.util.find_library("uring") or "not installed"),
+        ("libibverbs", ctypes.util.find_library("ibverbs") or "not installed"),
+        ("RDMA devices", ", ".join(_names(root / "sys/class/infiniband")) or "none"),
+    ):
+        yield Finding(name, State.GOOD, f"{found} (this version does not use it)")
+
+
+def _io_uring() -> str:
+    """Whether the kernel lets this process make a ring: it may be disabled, or filtered."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor = libc.syscall(_IO_URING_SETUP, 1, ctypes.create_string_buffer(_PARAMETER_BYTES))
+    if descriptor < 0:
+        return f"not usable: {os.strerror(ctypes.get_errno())}"
+    os.close(descriptor)
+    return "there"
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def _number(path: Path) -> int:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):  # Absent in this kernel: as if it were not set.
+        return 0
+
+
+def _selected(path: Path) -> str:
+    """The choice in brackets of a file such as "always [advise] never"."""
+    try:
+        text = path.read_text()
+    except OSError:
+        return ""
+    return text.partition("[")[2].partition("]")[0]

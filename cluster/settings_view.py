@@ -1,0 +1,45 @@
+"""The commands on settings: what applies here, and where it came from."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from kvstrata.cluster.access import settings
+from kvstrata.cluster.output import console, print_json, table
+
+
+def check(path: Path, *, as_json: bool) -> None:
+    """Tell that a file is right.
+
+    Raises:
+        UsageError: it is not, and why.
+    """
+    given = [origin for origin in settings(path).origins.values() if origin == str(path)]
+    if as_json:
+        print_json({"file": path, "valid": True, "settings": len(given)})
+    else:
+        console().print(f"{path} is right; it sets {len(given)} values", markup=False)
+
+
+def show(path: Path | None, *, origin: bool, as_json: bool) -> None:
+    """Print all settings, by their dotted names."""
+    loaded = settings(path)
+    values = dict(_leaves(loaded.config.model_dump(mode="json")))
+    if as_json and origin:
+        print_json(
+            {name: {"value": v, "origin": loaded.origins[name]} for name, v in values.items()}
+        )
+    elif as_json:
+        print_json(values)
+    elif origin:
+        rows = [(name, value, loaded.origins[name]) for name, value in values.items()]
+        console().print(table("setting", "value", "origin", rows=rows))
+    else:
+        console().print(table("setting", "value", rows=values.items()))
+
+
+def _leaves(tree: Mapping[str, object], above: str = "") -> Iterator[tuple[str, object]]:
+    for name, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, f"{above}{name}.")
+        else:
+            yield above + name, value

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kvstrata import _kernel
 from tests.e2e.command import COMMAND, Node, StartNode, environment, run
 
 COMMANDS = ["serve", "demo", "info", "top", "bench", "doctor", "pool", "config"]
@@ -52,7 +53,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_version() -> None:
-    assert run("--version").text.strip() == "0.1.0"
+    assert run("--version").text.strip() == _kernel.version()
 
 
 def test_put_and_get_by_standard_streams(node: Node) -> None:

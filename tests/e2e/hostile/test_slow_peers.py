@@ -68,7 +68,7 @@ def test_a_reader_of_100_mib_that_does_not_read_is_dropped(node: AttackedNode) -
 def test_a_slow_reader_pins_only_what_it_reads(node: AttackedNode) -> None:
     """What is replaced and deleted meanwhile becomes free once the slow reader is gone."""
     with narrow_client(node.port) as client:
-        client.begin(wire.GET, [wire.get_entry(b"large", 4 * MIB)])
+        client.begin(wire.GET, [wire.get_entry(b"large", 4 * MIB)] * 8)
         with RawConnection(node.port) as writer:
             writer.call(wire.DELETE, wire.keys_only([b"large"]))
             wait_until(lambda: node.counters()["connections_dropped_slow"] == 1, DROPPED_WITHIN_S)

@@ -119,6 +119,7 @@ class Batch(Call[O, list[T]]):
         values = self._values(operation, statuses)
         if kinds <= self._outcomes and len(self._pending) == len(self.keys):
             self._results = values
+            self._failures.clear()  # Of a try before, of the same keys.
             return operation.status
         if not self._results:
             self._results = list(values)

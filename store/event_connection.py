@@ -49,11 +49,11 @@ class EventConnection:
         timer = self._loop.call_later(timeout, _wake, future)
         try:
             await future
+            done = operation.done  # As it is now: to close the connection would end it as well.
         finally:
             timer.cancel()
             self._waiting.pop(operation, None)
             self._close_if_last()
-        done = operation.done
         if not done:  # The peer may be dead: what waits here may still end, but no more comes.
             self._retired = True
             self._close_if_last()

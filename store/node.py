@@ -4,6 +4,7 @@ Used inside the node process and by `kvstrata.local`. It listens on the data por
 signals and membership are the business of whoever runs it.
 """
 
+import os
 import time
 from typing import Self
 
@@ -34,6 +35,7 @@ class RunningNode:
             self.desk.register(command)
         self._started = time.monotonic()
         self._stopped = False
+        self._process = os.getpid()
         self.native.start()
         self.desk.start()
 
@@ -56,8 +58,11 @@ class RunningNode:
         }
 
     def stop(self) -> bool:
-        """Let transfers end within `stop_timeout`. False if some were cut off."""
-        if self._stopped:
+        """Let transfers end within `stop_timeout`. False if some were cut off.
+
+        In a forked child it does nothing: the node is the parent's.
+        """
+        if self._stopped or os.getpid() != self._process:
             return True
         self._stopped = True
         self.desk.stop()

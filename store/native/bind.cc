@@ -32,6 +32,8 @@ uint64_t chunk_checksum(nb::handle data) {
 }  // namespace
 
 NB_MODULE(_kernel, module) {
+  // At the end of a forked child its parent's threads still hold what they held: no leak of ours.
+  nb::set_leak_warnings(false);
   module.doc() = "The native core of kvstrata.";
   module.def(
       "version", [] { return KVSTRATA_VERSION; }, "Version of the package this was built from.");

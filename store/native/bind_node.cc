@@ -3,6 +3,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <utility>
@@ -139,6 +140,8 @@ class PythonNode {
   }
   ~PythonNode() {
     nb::gil_scoped_release release;
+    // A forked child has none of the threads, and what it shares with them must be left alone.
+    if (::getpid() != process_) static_cast<void>(node_.release());
     node_.reset();
   }
 
@@ -154,6 +157,7 @@ class PythonNode {
 
  private:
   std::unique_ptr<Node> node_;
+  pid_t process_ = ::getpid();
 };
 
 }  // namespace

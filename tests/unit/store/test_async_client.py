@@ -88,6 +88,15 @@ async def test_a_timeout_leaves_others_on_the_connection_their_chance(
     assert node.connections[0].status == CLOSED
 
 
+async def test_calls_that_time_out_together_all_say_so(
+    store: kvstrata.AsyncStore, node: FakeNode
+) -> None:
+    node.faults.extend(["silent"] * 3)
+    calls = [store.get("a", 0.01), store.get("b", 0.01), store.put("c", b"", timeout=0.01)]
+    met = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(error) for error in met] == [TimeoutError] * 3
+
+
 async def test_cancelling_a_call_disturbs_no_other(
     store: kvstrata.AsyncStore, node: FakeNode
 ) -> None:

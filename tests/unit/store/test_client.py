@@ -171,6 +171,14 @@ def test_a_read_survives_a_broken_connection(store: kvstrata.Store, node: FakeNo
     assert len(node.connections) == 2
 
 
+def test_a_batch_of_reads_survives_a_broken_connection(
+    store: kvstrata.Store, node: FakeNode
+) -> None:
+    store.put("key", b"value")
+    node.faults.append(CLOSED)
+    assert store.get_many(["key", "absent"]) == [b"value", None]
+
+
 def test_a_read_gives_up_where_connections_keep_breaking(
     store: kvstrata.Store, node: FakeNode
 ) -> None:

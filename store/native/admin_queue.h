@@ -1,4 +1,5 @@
-// Administrative commands on their way to Python: a bounded queue and an eventfd. The command is parked on its shard meanwhile.
+// Administrative commands on their way to Python: a bounded queue and an eventfd. The command is
+// parked on its shard meanwhile.
 #pragma once
 
 #include <cstdint>

@@ -136,8 +136,7 @@ void perform_one(ObjectStore& store, Partition& partition, Opcode opcode, Task* 
       if (!store.remove(partition, task->hash, task->entry.key)) task->status = Status::NotFound;
       return;
     case Opcode::Expire:
-      task->status =
-          store.expire(partition, task->hash, task->entry.key, task->entry.ttl_ms);
+      task->status = store.expire(partition, task->hash, task->entry.key, task->entry.ttl_ms);
       return;
     case Opcode::Stat:
       perform_stat(store, partition, task);
@@ -150,7 +149,8 @@ void perform_one(ObjectStore& store, Partition& partition, Opcode opcode, Task* 
   }
 }
 
-// All tasks of this shard: hashes and index lines of the whole batch are fetched ahead of their use.
+// All tasks of this shard: hashes and index lines of the whole batch are fetched ahead of their
+// use.
 void execute(ObjectStore& store, Partition& partition, uint32_t shard, Command* command) {
   uint32_t begin = command->window_begin;
   uint32_t end = command->window_end;
@@ -173,12 +173,8 @@ void execute(ObjectStore& store, Partition& partition, uint32_t shard, Command* 
 }
 
 WriteRequest write_request(const Task& task) noexcept {
-  return {task.entry.key,
-          task.entry.attributes,
-          task.hash,
-          task.entry.value_length,
-          task.entry.ttl_ms,
-          (task.entry.flags & kFlagIfAbsent) != 0};
+  return {task.entry.key,          task.entry.attributes, task.hash,
+          task.entry.value_length, task.entry.ttl_ms,     (task.entry.flags & kFlagIfAbsent) != 0};
 }
 
 Status reserve(ObjectStore& store, Partition& partition, Opcode opcode, Task* task) {

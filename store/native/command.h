@@ -1,7 +1,9 @@
-// A command on its way through the node: one capsule, its entries as tasks, each done by the shard that owns its key.
+// A command on its way through the node: one capsule, its entries as tasks, each done by the shard
+// that owns its key.
 //
-// A command lives on the shard of its connection. Its tasks may be worked on by other shards in the meantime: a Work travels there and
-// back through the shards' mailboxes, so no two threads ever touch one task at the same time.
+// A command lives on the shard of its connection. Its tasks may be worked on by other shards in the
+// meantime: a Work travels there and back through the shards' mailboxes, so no two threads ever
+// touch one task at the same time.
 #pragma once
 
 #include <cstdint>
@@ -34,10 +36,11 @@ struct Task {
   uint64_t version = 0;
   uint64_t ttl_left_ms = kTtlNever;
   uint64_t cursor = 0;
-  Location location = 0;            // The open record of a write.
-  ByteBuffer checksums;             // Reads: of the pieces; scans: unused.
-  ByteBuffer attributes;            // Reads, Stat.
-  ByteBuffer bytes;                 // Reads: an inline value. Small writes for another shard: the value. Scans: the keys.
+  Location location = 0;  // The open record of a write.
+  ByteBuffer checksums;   // Reads: of the pieces; scans: unused.
+  ByteBuffer attributes;  // Reads, Stat.
+  ByteBuffer
+      bytes;  // Reads: an inline value. Small writes for another shard: the value. Scans: the keys.
   std::vector<PinnedPiece> pieces;  // Reads of chunked values.
   uint32_t key_count = 0;           // Scans.
 
@@ -64,12 +67,12 @@ struct Command {
   uint64_t begin_ns = 0;
   uint64_t deadline_ns = 0;
   uint64_t admin_call = 0;
-  uint32_t pending = 0;      // Works under way elsewhere, or waiting for memory.
-  uint32_t window_begin = 0; // Reads: outcomes before this one were answered.
+  uint32_t pending = 0;       // Works under way elsewhere, or waiting for memory.
+  uint32_t window_begin = 0;  // Reads: outcomes before this one were answered.
   uint32_t window_end = 0;
-  uint32_t receiving = 0;    // Writes: the task whose data are due next.
-  ByteBuffer body;           // A copy, where the command outlives the read buffer.
-  std::vector<Task> tasks;   // Reused: only the first `task_count` are alive.
+  uint32_t receiving = 0;   // Writes: the task whose data are due next.
+  ByteBuffer body;          // A copy, where the command outlives the read buffer.
+  std::vector<Task> tasks;  // Reused: only the first `task_count` are alive.
   uint32_t task_count = 0;
 
   Task& add_task();

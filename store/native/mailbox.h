@@ -1,4 +1,5 @@
-// A queue between threads: anyone posts, the owner takes everything at once. The owner is woken through an eventfd, and only when it sleeps.
+// A queue between threads: anyone posts, the owner takes everything at once. The owner is woken
+// through an eventfd, and only when it sleeps.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -34,7 +35,8 @@ class Mailbox {
 
   bool has_letters() const noexcept { return waiting_.load(std::memory_order_seq_cst); }
 
-  // The owner's: true if it may sleep now, on the descriptor among others; then call `awake` afterwards.
+  // The owner's: true if it may sleep now, on the descriptor among others; then call `awake`
+  // afterwards.
   bool may_sleep() noexcept {
     sleeping_.store(true, std::memory_order_seq_cst);
     if (!has_letters()) return true;

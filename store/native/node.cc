@@ -17,7 +17,8 @@ bool secrets_equal(const std::string& left, const std::string& right) noexcept {
   if (left.size() != right.size()) return false;
   unsigned difference = 0;
   for (size_t index = 0; index < left.size(); ++index) {
-    difference |= static_cast<unsigned char>(left[index]) ^ static_cast<unsigned char>(right[index]);
+    difference |=
+        static_cast<unsigned char>(left[index]) ^ static_cast<unsigned char>(right[index]);
   }
   return difference == 0;
 }
@@ -105,8 +106,8 @@ std::string Node::set_pool(const PoolSettings& settings) {
     }
     pools_.push_back(std::move(pool));
   } else if (pools_[id]->settings.immutable != settings.immutable) {
-    return "pool '" + settings.name + "' is " +
-           (settings.immutable ? "mutable" : "immutable") + ", and a pool's kind never changes";
+    return "pool '" + settings.name + "' is " + (settings.immutable ? "mutable" : "immutable") +
+           ", and a pool's kind never changes";
   }
   Pool* pool = pools_[id].get();
   pool->settings = settings;

@@ -1,4 +1,5 @@
-// A node: its memory, pools, shards and listener. Every public function may be called from any thread.
+// A node: its memory, pools, shards and listener. Every public function may be called from any
+// thread.
 #pragma once
 
 #include <atomic>
@@ -28,10 +29,11 @@ struct NodeOptions {
   uint32_t spin_us = 0;
   uint32_t credits = 0;
   uint32_t connection_count_max = 0;
-  uint64_t connection_bytes_max = 0;  // Output a connection may have pending before it is read from no more.
-  uint64_t buffer_bytes_max = 0;      // Input of all connections that is not yet a whole capsule.
-  uint64_t minimum_rate = 0;          // Bytes per second of a peer that holds memory.
-  uint64_t stall_ms_max = 0;          // How long the rate is looked at; also for hellos and half capsules.
+  uint64_t connection_bytes_max =
+      0;  // Output a connection may have pending before it is read from no more.
+  uint64_t buffer_bytes_max = 0;  // Input of all connections that is not yet a whole capsule.
+  uint64_t minimum_rate = 0;      // Bytes per second of a peer that holds memory.
+  uint64_t stall_ms_max = 0;  // How long the rate is looked at; also for hellos and half capsules.
 };
 
 class Node {
@@ -59,7 +61,9 @@ class Node {
   std::vector<PoolReport> pools() const;
   std::vector<const ShardStatistics*> shards() const;
   SegmentPoolStatistics memory() const { return segments_->statistics(); }
-  uint64_t buffered_bytes() const noexcept { return buffered_bytes_.load(std::memory_order_relaxed); }
+  uint64_t buffered_bytes() const noexcept {
+    return buffered_bytes_.load(std::memory_order_relaxed);
+  }
   AdminQueue& admin() noexcept { return admin_; }
   void complete_admin(const AdminCall& call, Status status, std::vector<std::byte> payload);
 
@@ -85,7 +89,9 @@ class Node {
   void remove_connection() noexcept { connection_count_.fetch_sub(1, std::memory_order_relaxed); }
   // An input buffer has grown or shrunk; false when all of them are over the budget.
   bool rebuffer(uint64_t old_bytes, uint64_t new_bytes) noexcept;
-  void unbuffer(uint64_t bytes) noexcept { buffered_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void unbuffer(uint64_t bytes) noexcept {
+    buffered_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  }
   // Stopping: shards report when they have nothing left to do for their own connections.
   void shard_drained() noexcept { drained_count_.fetch_add(1); }
   bool all_drained() const noexcept { return drained_count_.load() == options_.shard_count; }

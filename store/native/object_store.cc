@@ -128,9 +128,8 @@ void ObjectStore::set_checksum(Location location, uint32_t index, uint64_t check
 
 uint64_t ObjectStore::memory_of(Location location) const noexcept {
   RecordView record = view(location);
-  uint64_t bytes = record.has(kInExtent)
-                       ? RecordView::extent_bytes(record.shape().record_bytes())
-                       : memory_.cell_bytes(location);
+  uint64_t bytes = record.has(kInExtent) ? RecordView::extent_bytes(record.shape().record_bytes())
+                                         : memory_.cell_bytes(location);
   if (!record.has(kIsChunked) || record.chunk_count() == 0) return bytes;
   uint32_t last = record.chunk_count() - 1;
   return bytes + uint64_t{last} * limits::kChunkBytes +
@@ -151,7 +150,8 @@ void ObjectStore::link(Partition& partition, uint64_t hash, Location location) n
   if (partition.policy != nullptr) partition.policy->on_insert(location, hash, bytes);
 }
 
-// Takes a record out of the pool's books and frees it; the caller has dealt with the index or wants it erased.
+// Takes a record out of the pool's books and frees it; the caller has dealt with the index or wants
+// it erased.
 void ObjectStore::unlink(Partition& partition, uint64_t hash, Location location) noexcept {
   RecordView record = view(location);
   uint64_t bytes = memory_of(location);
@@ -164,16 +164,23 @@ void ObjectStore::unlink(Partition& partition, uint64_t hash, Location location)
   }
   if (partition.policy != nullptr) partition.policy->on_remove(location, bytes);
   partition.index.erase(hash, location);
+  disown_chunks(location);
   free_record(location);
+  note_freed(bytes);
+}
+
+// What others still hold must not lead a drain to the record's memory, which is another's soon.
+void ObjectStore::disown_chunks(Location location) noexcept {
+  RecordView record = view(location);
+  for (uint32_t index = 0; record.has(kIsChunked) && index < record.chunk_count(); ++index) {
+    Extent extent = record.extent(index);
+    if (memory_.reference_count(extent) > 1) memory_.set_owner(extent, kNobody);
+  }
 }
 
 void ObjectStore::free_record(Location location) noexcept {
   RecordView record = view(location);
-  if (record.has(kIsChunked)) {
-    for (uint32_t index = 0; index < record.table().allocated_count; ++index) {
-      memory_.free_extent(record.extent(index));
-    }
-  }
+  free_chunks(location);
   if (record.has(kInExtent)) {
     memory_.free_extent({location, RecordView::extent_bytes(record.shape().record_bytes())});
   } else {
@@ -196,8 +203,8 @@ Status ObjectStore::expire(Partition& partition, uint64_t hash, Bytes key,
   uint64_t expiry = ttl_ms >= kTtlNever - now_ms_ ? RecordView::kNoExpiry : now_ms_ + ttl_ms;
   if (!view(location).has(kHasExpiry)) {
     if (expiry == RecordView::kNoExpiry) return Status::Ok;
-    location = widen_with_expiry(partition, hash, location);
-    if (location == 0) return Status::NoSpace;
+    Status status = widen_with_expiry(partition, hash, key, &location);
+    if (status != Status::Ok) return status;
   }
   RecordView record = view(location);
   bool was_expiring = record.expiry_ms() != RecordView::kNoExpiry;
@@ -209,14 +216,20 @@ Status ObjectStore::expire(Partition& partition, uint64_t hash, Bytes key,
 }
 
 // Chunked records always have the field; an inline one is written again, 8 bytes longer.
-Location ObjectStore::widen_with_expiry(Partition& partition, uint64_t hash,
-                                        Location location) noexcept {
-  RecordView old_record = view(location);
-  RecordShape shape = old_record.shape();
+Status ObjectStore::widen_with_expiry(Partition& partition, uint64_t hash, Bytes key,
+                                      Location* location) noexcept {
+  RecordShape shape = view(*location).shape();
   shape.has_expiry = true;
-  if (!shape.fits_inline()) return 0;
-  Location wider = memory_.allocate_cell(static_cast<uint32_t>(shape.record_bytes()));
-  if (wider == 0) return 0;
+  Location wider = 0;
+  Status status = allocate(shape.record_bytes(), false, kNobody, &wider);
+  if (status != Status::Ok) return status;
+  // Making room may have moved or evicted the very record.
+  Location present = find(partition, hash, key);
+  if (present == 0) {
+    memory_.free_cell(wider);
+    return Status::NotFound;
+  }
+  RecordView old_record = view(present);
   RecordView record = view(wider);
   record.format(shape, partition.id, false);
   record.set_expiry_ms(RecordView::kNoExpiry);
@@ -225,10 +238,11 @@ Location ObjectStore::widen_with_expiry(Partition& partition, uint64_t hash,
   std::ranges::copy(old_record.key(), record.key().begin());
   std::ranges::copy(old_record.inline_value(), record.inline_value().begin());
   record.set_inline_checksum(old_record.inline_checksum());
-  unlink(partition, hash, location);
+  unlink(partition, hash, present);
   partition.index.insert(hash, wider);
   link(partition, hash, wider);
-  return wider;
+  *location = wider;
+  return Status::Ok;
 }
 
 uint64_t ObjectStore::expiry_for(const Partition& partition, uint64_t ttl_ms) const noexcept {

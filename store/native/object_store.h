@@ -1,8 +1,10 @@
-// The objects of one shard: pools' indexes over records and chunks in the shard's memory. Knows nothing of connections.
+// The objects of one shard: pools' indexes over records and chunks in the shard's memory. Knows
+// nothing of connections.
 //
-// An object is written in two steps: `reserve` takes memory for an open record, which the caller fills, `commit` makes it visible, whole, in place
-// of whatever the key named before. Readers take references on extents, so nothing they read is reused under them.
-// Not thread-safe: it belongs to its shard's thread.
+// An object is written in two steps: `reserve` takes memory for an open record, which the caller
+// fills, `commit` makes it visible, whole, in place of whatever the key named before. Readers take
+// references on extents, so nothing they read is reused under them. Not thread-safe: it belongs to
+// its shard's thread.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +23,8 @@ namespace kvstrata {
 
 class Partition;
 
-// Keys evicted lately, so that a miss can say why. A small direct-mapped table of fingerprints: newer ones overwrite older ones.
+// Keys evicted lately, so that a miss can say why. A small direct-mapped table of fingerprints:
+// newer ones overwrite older ones.
 class EvictedKeys {
  public:
   void remember(uint64_t hash);
@@ -55,7 +58,8 @@ class ObjectStore final : public RecordResolver {
   ~ObjectStore() override;
 
   // Pools. Dropping one lets go of its objects bit by bit (see `maintain`).
-  void set_pool(PoolId id, const PoolSettings& settings, PoolUsage* usage, PoolStatistics* statistics);
+  void set_pool(PoolId id, const PoolSettings& settings, PoolUsage* usage,
+                PoolStatistics* statistics);
   void drop_pool(PoolId id);
   Partition* partition(PoolId id) noexcept {
     return id < partitions_.size() ? partitions_[id].get() : nullptr;
@@ -67,7 +71,8 @@ class ObjectStore final : public RecordResolver {
   RecordView view(Location location) const noexcept { return RecordView(memory_.at(location)); }
   std::byte* at(ArenaOffset offset) const noexcept { return memory_.at(offset); }
 
-  // The live record of a key, or 0. `read` and `exists` count hits, and misses with their reasons, and tell the eviction policy.
+  // The live record of a key, or 0. `read` and `exists` count hits, and misses with their reasons,
+  // and tell the eviction policy.
   Location read(Partition& partition, uint64_t hash, Bytes key) noexcept;
   bool exists(Partition& partition, uint64_t hash, Bytes key) noexcept;
   Location find(Partition& partition, uint64_t hash, Bytes key) noexcept;
@@ -80,9 +85,10 @@ class ObjectStore final : public RecordResolver {
   void retain(const Extent& extent) noexcept;
   void release(const Extent& extent) noexcept;
 
-  // Takes memory for an open record. Returns Ok; Exists or Immutable (the key is there and may not be replaced; `outcome` tells its size); TooLarge;
-  // NoSpace (nothing may be evicted); Busy: room is being made, call again with the same *location after `make_progress`.
-  // Whatever it returns, a *location that is not 0 is the caller's to commit or abort.
+  // Takes memory for an open record. Returns Ok; Exists or Immutable (the key is there and may not
+  // be replaced; `outcome` tells its size); TooLarge; NoSpace (nothing may be evicted); Busy: room
+  // is being made, call again with the same *location after `make_progress`. Whatever it returns, a
+  // *location that is not 0 is the caller's to commit or abort.
   Status reserve(Partition& partition, const WriteRequest& request, Location* location,
                  CommitOutcome* outcome);
   // The memory of piece `index` (the chunk's, or the inline value) of an open record.
@@ -91,14 +97,15 @@ class ObjectStore final : public RecordResolver {
   CommitOutcome commit(Partition& partition, Location location, uint64_t hash, bool if_absent);
   void abort(Location location) noexcept;
 
-  // Append: the open record shares the present one's whole chunks and holds a copy of its ragged tail; the caller fills from byte `at` on.
-  // `commit_append` fails with Mismatch if the object changed meanwhile.
+  // Append: the open record shares the present one's whole chunks and holds a copy of its ragged
+  // tail; the caller fills from byte `at` on. `commit_append` fails with Mismatch if the object
+  // changed meanwhile.
   Status reserve_append(Partition& partition, const WriteRequest& request, uint64_t at,
                         Location* location, CommitOutcome* outcome);
   CommitOutcome commit_append(Partition& partition, Location location, uint64_t hash, uint64_t at);
 
   bool remove(Partition& partition, uint64_t hash, Bytes key) noexcept;
-  // `ttl_ms` from now, kTtlNever for none. NotFound, NoSpace (the record had to grow), Ok.
+  // `ttl_ms` from now, kTtlNever for none. Ok, NotFound; NoSpace, Busy (the record had to grow).
   Status expire(Partition& partition, uint64_t hash, Bytes key, uint64_t ttl_ms) noexcept;
 
   // The largest value that could ever be held.
@@ -108,9 +115,11 @@ class ObjectStore final : public RecordResolver {
   // Grows with every record evicted or looked at by a drain: whether waiting writes get anywhere.
   uint64_t reclaim_count() const noexcept { return reclaim_count_; }
 
-  // One bounded step of making room for who waits. False when there is nothing left to evict or drain.
+  // One bounded step of making room for who waits. False when there is nothing left to evict or
+  // drain.
   bool make_progress() noexcept;
-  // Bounded background work of a loop turn: expiry, head-room, dropped pools, segments other shards want. True if more is due at once.
+  // Bounded background work of a loop turn: expiry, head-room, dropped pools, segments other shards
+  // want. True if more is due at once.
   bool maintain() noexcept;
   bool has_expiring() const noexcept { return expiring_count_ != 0; }
   void publish_gauges() noexcept;
@@ -123,17 +132,29 @@ class ObjectStore final : public RecordResolver {
  private:
   friend class Partition;
 
+  // Owner of extents whose record has gone: readers, or an append that will fail, hold them.
+  static constexpr uint64_t kNobody = 1;
+
   Status check_size(const Partition& partition, const RecordShape& shape) const noexcept;
   Status open_record(Partition& partition, RecordShape shape, const WriteRequest& request,
+                     uint64_t shared_bytes, Location* location);
+  Status open_append(Partition& partition, const WriteRequest& request, Location present,
                      Location* location);
+  Location find_again(Partition& partition, const WriteRequest& request,
+                      CommitOutcome* outcome) noexcept;
   Status allocate(uint64_t bytes, bool as_extent, uint64_t owner, ArenaOffset* offset);
   Status allocate_chunks(Location location);
+  Status make_room(uint64_t bytes, uint32_t* attempt) noexcept;
+  Status make_room_for_chunks(const RecordView& record) noexcept;
   CommitOutcome publish(Partition& partition, Location location, uint64_t hash, Location present,
                         WriteResult result);
   void close_reservation(Location location) noexcept;
   void share_whole_chunks(Location from, Location to) noexcept;
   Status copy_ragged_tail(Partition& partition, Location from, Location to) noexcept;
-  Location widen_with_expiry(Partition& partition, uint64_t hash, Location location) noexcept;
+  Status widen_with_expiry(Partition& partition, uint64_t hash, Bytes key,
+                           Location* location) noexcept;
+  void disown_chunks(Location location) noexcept;
+  void free_chunks(Location location) noexcept;
   void free_record(Location location) noexcept;
   void link(Partition& partition, uint64_t hash, Location location) noexcept;
   void unlink(Partition& partition, uint64_t hash, Location location) noexcept;
@@ -143,11 +164,13 @@ class ObjectStore final : public RecordResolver {
   bool over_quota(const Partition& partition, uint64_t more_bytes) const noexcept;
 
   // reclaim.cc
-  Status make_room_in(Partition& partition) noexcept;
+  Status make_room_in(Partition& partition, uint64_t bytes) noexcept;
   void note_room_found() noexcept;
+  void note_freed(uint64_t bytes) noexcept;
   bool evict_one(Partition& partition) noexcept;
   Partition* partition_to_evict() noexcept;
   bool begin_drain(bool evictable) noexcept;
+  void start_drain(SegmentId segment) noexcept;
   bool ask_others() noexcept;
   bool drain_step() noexcept;
   void drain_resident(const ShardMemory::Resident& resident) noexcept;
@@ -155,8 +178,9 @@ class ObjectStore final : public RecordResolver {
   bool move_chunk(Location record, const Extent& extent) noexcept;
   bool is_movable(Location location) const noexcept;
   bool give_back_wanted() noexcept;
+  bool make_room_for_others() noexcept;
   bool keep_head_room() noexcept;
-  void expire_step() noexcept;
+  bool expire_step() noexcept;
   bool drop_step() noexcept;
 
   uint64_t hash_seed_;
@@ -174,12 +198,16 @@ class ObjectStore final : public RecordResolver {
 
   // Making room for an allocation that failed; see reclaim.cc.
   uint64_t needed_bytes_ = 0;
-  uint64_t evicted_bytes_ = 0;    // Since room was last found.
+  uint64_t evicted_bytes_ = 0;  // Since room was last found.
+  uint64_t freed_bytes_ = 0;    // Since drains were last worth while.
   uint64_t reclaim_count_ = 0;
   uint32_t fruitless_drains_ = 0;
   uint32_t wanted_segments_ = 0;  // Asked of the other shards.
   SegmentId draining_ = kNoSegment;
   uint64_t drain_position_ = 0;
+  uint64_t held_before_drain_ = 0;
+  uint64_t moved_bytes_ = 0;   // By drains, ever.
+  uint64_t ask_again_ms_ = 0;  // Until then the others are given time, or left in peace.
 };
 
 }  // namespace kvstrata

@@ -1,6 +1,7 @@
 // Writing objects: memory for an open record, then the commit that makes it visible.
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "store/native/object_store.h"
 #include "store/native/partition.h"
@@ -23,14 +24,15 @@ bool ObjectStore::over_quota(const Partition& partition, uint64_t more_bytes) co
 }
 
 uint64_t ObjectStore::value_bytes_max() const noexcept {
-  // Each shard needs a segment for records beside those that hold chunks.
-  uint64_t usable = segments_->segment_count() > shard_count_
-                        ? segments_->segment_count() - shard_count_
-                        : 1;
-  return usable * segments_->segment_bytes();
+  // This shard needs a segment for records beside those that hold chunks, the others keep two each;
+  // and the segment with the arena's first page, which is never handed out, has room for a chunk
+  // less.
+  uint64_t usable = segments_->segment_count() - (2 * uint64_t{shard_count_} - 1);
+  return usable * segments_->segment_bytes() - limits::kChunkBytes;
 }
 
-Status ObjectStore::check_size(const Partition& partition, const RecordShape& shape) const noexcept {
+Status ObjectStore::check_size(const Partition& partition,
+                               const RecordShape& shape) const noexcept {
   if (shape.value_length > value_bytes_max()) return Status::TooLarge;
   uint64_t quota = partition.settings.quota_bytes;
   uint64_t bytes = shape.record_bytes() + (shape.fits_inline() ? 0 : shape.value_length);
@@ -51,28 +53,31 @@ Status ObjectStore::reserve(Partition& partition, const WriteRequest& request, L
                     static_cast<uint32_t>(request.attributes.size()), request.value_length,
                     expiry != RecordView::kNoExpiry};
   if (*location == 0) {
-    Status status = open_record(partition, shape, request, location);
+    Status status = open_record(partition, shape, request, 0, location);
     if (status != Status::Ok) return status;
     if (view(*location).has(kHasExpiry)) view(*location).set_expiry_ms(expiry);
   }
   return allocate_chunks(*location);
 }
 
-// Formats an open record with key and attributes; chunks come later.
+// Formats an open record with key and attributes; chunks come later. `shared_bytes` of the value
+// have their memory already.
 Status ObjectStore::open_record(Partition& partition, RecordShape shape,
-                                const WriteRequest& request, Location* location) {
-  if (!shape.fits_inline()) shape.has_expiry = true;  // Eight bytes that spare chunked records a move.
+                                const WriteRequest& request, uint64_t shared_bytes,
+                                Location* location) {
+  // Eight bytes that spare chunked records a move.
+  if (!shape.fits_inline()) shape.has_expiry = true;
   Status status = check_size(partition, shape);
   if (status != Status::Ok) return status;
   uint64_t bytes = shape.record_bytes();
-  uint64_t total = bytes + (shape.fits_inline() ? 0 : shape.value_length);
+  uint64_t total = bytes + (shape.fits_inline() ? 0 : shape.value_length - shared_bytes);
   for (uint32_t attempt = 0; attempt < kRoomAttempts && over_quota(partition, total); ++attempt) {
-    status = make_room_in(partition);
+    status = make_room_in(partition, total);
     if (status != Status::Ok) return status;
   }
   if (over_quota(partition, total)) return Status::Busy;
   bool in_extent = bytes > limits::kRecordBytesInlineMax;
-  status = allocate(bytes, in_extent, 1, location);
+  status = allocate(bytes, in_extent, kNobody, location);
   if (status != Status::Ok) return status;
   RecordView record = view(*location);
   record.format(shape, partition.id, in_extent);
@@ -85,7 +90,7 @@ Status ObjectStore::open_record(Partition& partition, RecordShape shape,
 }
 
 Status ObjectStore::allocate(uint64_t bytes, bool as_extent, uint64_t owner, ArenaOffset* offset) {
-  for (uint32_t attempt = 0;; ++attempt) {
+  for (uint32_t attempt = 0;;) {
     if (as_extent) {
       Extent extent;
       *offset = memory_.allocate_extent(bytes, owner, &extent) ? extent.offset : 0;
@@ -96,25 +101,64 @@ Status ObjectStore::allocate(uint64_t bytes, bool as_extent, uint64_t owner, Are
       note_room_found();
       return Status::Ok;
     }
-    needed_bytes_ = bytes;
-    // Pages on their way are no reason to evict.
-    if (attempt == kRoomAttempts || segments_->is_arriving()) return Status::Busy;
-    if (!make_progress()) return Status::NoSpace;
+    Status status = make_room(bytes, &attempt);
+    if (status != Status::Ok) return status;
   }
+}
+
+// One attempt. Ok: look again.
+Status ObjectStore::make_room(uint64_t bytes, uint32_t* attempt) noexcept {
+  needed_bytes_ = bytes;
+  // Pages on their way are no reason to evict.
+  if (*attempt >= kRoomAttempts || segments_->is_arriving()) return Status::Busy;
+  ++*attempt;
+  if (draining_ != kNoSegment) *attempt = kRoomAttempts;  // The steps of a drain are longer.
+  return make_progress() ? Status::Ok : Status::NoSpace;
+}
+
+// Room for all of the chunks, before the first of them: laid between what is evicted later, they
+// would leave gaps that no chunk fits in.
+Status ObjectStore::make_room_for_chunks(const RecordView& record) noexcept {
+  uint64_t held = uint64_t{record.table().allocated_count} * limits::kChunkBytes;
+  uint64_t length = record.table().value_length;
+  uint64_t missing = length > held ? length - held : 0;
+  for (uint32_t attempt = 0; memory_.free_bytes() < missing;) {
+    Status status = make_room(missing, &attempt);
+    if (status != Status::Ok) return status;
+  }
+  return Status::Ok;
 }
 
 Status ObjectStore::allocate_chunks(Location location) {
   RecordView record = view(location);
   if (!record.has(kIsChunked)) return Status::Ok;
+  Status status = make_room_for_chunks(record);
+  if (status != Status::Ok) return status;
+  bool may_lay_again = record.header().version == 0;  // Not an append, which shares chunks.
   while (record.table().allocated_count < record.table().chunk_count) {
     uint32_t index = record.table().allocated_count;
     ArenaOffset offset = 0;
-    Status status = allocate(record.chunk_length(index), true, location, &offset);
+    status = allocate(record.chunk_length(index), true, location, &offset);
+    if (status == Status::NoSpace && std::exchange(may_lay_again, false)) {
+      // Among what was evicted later they lie so that gaps are left: now there is nothing in the
+      // way.
+      free_chunks(location);
+      continue;
+    }
     if (status != Status::Ok) return status;
     record.chunks()[index] = {ChunkLocation::dram(offset), 0};
     ++record.table().allocated_count;
   }
   return Status::Ok;
+}
+
+void ObjectStore::free_chunks(Location location) noexcept {
+  RecordView record = view(location);
+  if (!record.has(kIsChunked)) return;
+  for (uint32_t index = 0; index < record.table().allocated_count; ++index) {
+    memory_.free_extent(record.extent(index));
+  }
+  record.table().allocated_count = 0;
 }
 
 void ObjectStore::close_reservation(Location location) noexcept {
@@ -162,30 +206,49 @@ Status ObjectStore::reserve_append(Partition& partition, const WriteRequest& req
     if (at != 0) return Status::Mismatch;
     return reserve(partition, request, location, outcome);
   }
-  RecordView old_record = view(present);
-  outcome->value_length = old_record.value_length();
-  outcome->version = old_record.header().version;
+  outcome->value_length = view(present).value_length();
+  outcome->version = view(present).header().version;
   bool changed = *location != 0 && view(*location).header().version != outcome->version;
   if (outcome->value_length != at || changed) return Status::Mismatch;
   if (*location == 0) {
-    if (at + request.value_length < at) return Status::TooLarge;
-    RecordShape shape = old_record.shape();
-    shape.value_length = at + request.value_length;
-    WriteRequest whole = request;
-    whole.attributes = old_record.attributes();
-    Status status = open_record(partition, shape, whole, location);
+    Status status = open_append(partition, request, present, location);
     if (status != Status::Ok) return status;
-    // Making room may have evicted the very object; then there is nothing to append to.
-    if (find(partition, request.hash, request.key) != present) return Status::Mismatch;
-    RecordView record = view(*location);
-    record.header().version = outcome->version;
-    if (record.has(kHasExpiry)) record.set_expiry_ms(old_record.expiry_ms());
+    present = find_again(partition, request, outcome);
+    if (present == 0) return Status::Mismatch;
+    view(*location).header().version = outcome->version;
     share_whole_chunks(present, *location);
   }
   Status status = allocate_chunks(*location);
   if (status != Status::Ok) return status;
-  if (find(partition, request.hash, request.key) != present) return Status::Mismatch;
+  present = find_again(partition, request, outcome);
+  if (present == 0) return Status::Mismatch;
   return copy_ragged_tail(partition, present, *location);
+}
+
+Status ObjectStore::open_append(Partition& partition, const WriteRequest& request, Location present,
+                                Location* location) {
+  // Not the next one to go while room is made for its own growth.
+  if (partition.policy != nullptr) partition.policy->on_access(present);
+  RecordView record = view(present);
+  RecordShape shape = record.shape();
+  if (shape.value_length + request.value_length < shape.value_length) return Status::TooLarge;
+  uint64_t whole_chunks = record.has(kIsChunked) ? shape.value_length / limits::kChunkBytes : 0;
+  shape.value_length += request.value_length;
+  shape.has_expiry = true;  // It may be given one until the commit.
+  // Copied, since making room may move the object or evict it.
+  std::vector<std::byte> attributes(record.attributes().begin(), record.attributes().end());
+  WriteRequest whole = request;
+  whole.attributes = attributes;
+  return open_record(partition, shape, whole, whole_chunks * limits::kChunkBytes, location);
+}
+
+// The object of `outcome`, wherever it lies now; 0, and no length, if it was evicted to make room.
+Location ObjectStore::find_again(Partition& partition, const WriteRequest& request,
+                                 CommitOutcome* outcome) noexcept {
+  Location present = find(partition, request.hash, request.key);
+  if (present != 0 && view(present).header().version == outcome->version) return present;
+  *outcome = {};
+  return 0;
 }
 
 void ObjectStore::share_whole_chunks(Location from, Location to) noexcept {
@@ -227,10 +290,13 @@ CommitOutcome ObjectStore::commit_append(Partition& partition, Location location
   }
   RecordView record = view(location);
   if (present == 0) return publish(partition, location, hash, 0, WriteResult::Created);
-  for (uint32_t index = 0; record.has(kIsChunked) && index < at / limits::kChunkBytes; ++index) {
+  record.set_expiry_ms(view(present).expiry_ms());
+  CommitOutcome outcome = publish(partition, location, hash, present, WriteResult::Appended);
+  if (outcome.status != Status::Ok || !record.has(kIsChunked)) return outcome;
+  for (uint32_t index = 0; index < at / limits::kChunkBytes; ++index) {
     memory_.set_owner(record.extent(index), location);
   }
-  return publish(partition, location, hash, present, WriteResult::Appended);
+  return outcome;
 }
 
 }  // namespace kvstrata

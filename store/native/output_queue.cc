@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 namespace kvstrata {
 
@@ -12,10 +13,12 @@ namespace {
 
 constexpr size_t kVectorCount = 64;
 constexpr size_t kKeptBytes = 64 * 1024;
+constexpr size_t kKeptParts = 1024;
 
 }  // namespace
 
 void OutputQueue::add_piece(const std::byte* data, const PinnedPiece& piece, uint32_t shard) {
+  assert(piece.length_bytes != 0);
   parts_.push_back({bytes_.size(), data, piece.length_bytes, {piece.extent, shard}});
   pinned_bytes_ += piece.length_bytes;
 }
@@ -38,8 +41,8 @@ int64_t OutputQueue::flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent
     add(part.data, part.length);
     if (total == limit_bytes) break;
   }
-  bool all_parts = next_ == parts_.size() || (count != 0 && total < limit_bytes &&
-                                              count + 2 <= kVectorCount);
+  bool all_parts =
+      next_ == parts_.size() || (count != 0 && total < limit_bytes && count + 2 <= kVectorCount);
   if (all_parts) add(bytes_.data() + at, bytes_.size() - at);
   if (count == 0) return 0;
   msghdr message{};
@@ -56,13 +59,12 @@ void OutputQueue::advance(uint64_t count, std::vector<OwnedExtent>* released) {
     uint64_t owned = std::min<uint64_t>(count, part.bytes_before - sent_bytes_);
     sent_bytes_ += owned;
     count -= owned;
-    if (count == 0 && (part.length != 0 || sent_bytes_ != part.bytes_before)) return;
     uint64_t pinned = std::min(count, part.length);
     part.data += pinned;
     part.length -= pinned;
     pinned_bytes_ -= pinned;
     count -= pinned;
-    if (part.length != 0) return;
+    if (part.length != 0) break;
     released->push_back(part.owner);
     ++next_;
   }
@@ -70,8 +72,19 @@ void OutputQueue::advance(uint64_t count, std::vector<OwnedExtent>* released) {
   compact();
 }
 
+// A peer that reads as fast as it asks may never let the queue become empty: what was sent goes in
+// large steps then.
 void OutputQueue::compact() noexcept {
-  if (!empty()) return;
+  if (!empty()) {
+    bool much = sent_bytes_ > kKeptBytes || next_ > kKeptParts;
+    if (!much || sent_bytes_ < bytes_.size() / 2 || next_ < parts_.size() / 2) return;
+    bytes_.erase_front(sent_bytes_);
+    parts_.erase(parts_.begin(), parts_.begin() + static_cast<ptrdiff_t>(next_));
+    for (Part& part : parts_) part.bytes_before -= sent_bytes_;
+    next_ = 0;
+    sent_bytes_ = 0;
+    return;
+  }
   parts_.clear();
   next_ = 0;
   sent_bytes_ = 0;

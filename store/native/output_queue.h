@@ -1,4 +1,5 @@
-// What a connection has yet to send: small bytes it owns, and pieces of extents it holds references on.
+// What a connection has yet to send: small bytes it owns, and pieces of extents it holds references
+// on.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ class OutputQueue {
   uint64_t pinned_bytes() const noexcept { return pinned_bytes_; }
   uint64_t owned_bytes() const noexcept { return bytes_.size() - sent_bytes_; }
 
-  // Sends up to `limit_bytes` without waiting. Returns bytes sent, or -1 with errno. Extents that were sent whole are appended to `released`.
+  // Sends up to `limit_bytes` without waiting. Returns bytes sent, or -1 with errno. Extents that
+  // were sent whole are appended to `released`.
   int64_t flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent>* released);
   // Lets go of everything unsent.
   void discard(std::vector<OwnedExtent>* released);
@@ -44,7 +46,7 @@ class OutputQueue {
   ByteBuffer bytes_;
   size_t sent_bytes_ = 0;  // Of bytes_.
   std::vector<Part> parts_;
-  size_t next_ = 0;        // First part not wholly sent.
+  size_t next_ = 0;  // First part not wholly sent.
   uint64_t pinned_bytes_ = 0;
 };
 

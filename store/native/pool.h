@@ -1,4 +1,5 @@
-// A pool: what its objects are and how they are kept. The settings are a value; every shard holds its own copy.
+// A pool: what its objects are and how they are kept. The settings are a value; every shard holds
+// its own copy.
 #pragma once
 
 #include <atomic>
@@ -29,6 +30,8 @@ struct PoolSettings {
 // What the shards of a node share about a pool: its bytes, for the quota.
 struct PoolUsage {
   std::atomic<uint64_t> bytes{0};
+  // What a shard that has nothing left to evict needs below the quota: the others evict for it.
+  std::atomic<uint64_t> room_wanted{0};
 };
 
 }  // namespace kvstrata

@@ -1,9 +1,12 @@
-// Making room: evicting by the pools' policies, draining a segment whose free bytes lie scattered, expiry, dropped pools.
+// Making room: evicting by the pools' policies, draining a segment whose free bytes lie scattered,
+// expiry, dropped pools.
 //
-// Eviction alone may not help: a shard full of small cells has no whole page for an extent, and the other way round. Once eviction has
-// freed twice what was needed in vain, the emptiest segment is drained: what lives there moves elsewhere or is evicted, and the
-// segment can be used for anything. All of it goes in bounded steps, so that no turn of the loop is long.
+// Eviction alone may not help: a shard full of small cells has no whole page for an extent, and the
+// other way round. Once eviction has freed twice what was needed in vain, the emptiest segment is
+// drained: what lives there moves elsewhere or is evicted, and the segment can be used for
+// anything. All of it goes in bounded steps, so that no turn of the loop is long.
 #include <algorithm>
+#include <utility>
 
 #include "store/native/object_store.h"
 #include "store/native/partition.h"
@@ -12,20 +15,28 @@ namespace kvstrata {
 
 namespace {
 
-constexpr uint32_t kDrainStep = 32;           // Residents a step.
+constexpr uint32_t kDrainStep = 32;           // Residents a step, and
+constexpr uint64_t kDrainBytes = 256 * 1024;  // bytes copied, but for the last resident.
 constexpr uint32_t kMaintainStep = 16;        // Evictions or removals a turn.
 constexpr uint32_t kExpireStep = 64;          // Records looked at a turn.
 constexpr uint32_t kFruitlessDrainsMax = 4;   // Then there is nothing more to be had.
-constexpr uint64_t kHeadRoomDivisor = 64;     // Keep 1/64 of the memory free ahead of need.
+constexpr uint64_t kHeadRoomDivisor = 64;     // Keep 1/64 of a shard's share free ahead of need.
+constexpr uint64_t kAskMs = 250;              // What other shards can spare has come by then.
 
 }  // namespace
 
 void ObjectStore::note_room_found() noexcept {
   evicted_bytes_ = 0;
+  ask_again_ms_ = 0;
+  if (wanted_segments_ != 0) segments_->cancel_want(std::exchange(wanted_segments_, 0));
+}
+
+// Drains that found nothing are not repeated until as much as was needed then has become free.
+void ObjectStore::note_freed(uint64_t bytes) noexcept {
+  freed_bytes_ += bytes;
+  if (freed_bytes_ < needed_bytes_) return;
+  freed_bytes_ = 0;
   fruitless_drains_ = 0;
-  if (wanted_segments_ == 0) return;
-  segments_->cancel_want(wanted_segments_);
-  wanted_segments_ = 0;
 }
 
 Partition* ObjectStore::partition_to_evict() noexcept {
@@ -54,13 +65,19 @@ bool ObjectStore::evict_one(Partition& partition) noexcept {
   return true;
 }
 
-Status ObjectStore::make_room_in(Partition& partition) noexcept {
+Status ObjectStore::make_room_in(Partition& partition, uint64_t bytes) noexcept {
   if (partition.policy == nullptr) return Status::NoSpace;
   if (partition.index.size() != 0 && evict_one(partition)) return Status::Ok;
-  return Status::Busy;  // The other shards' share of the pool is over its quota: they evict.
+  partition.usage->room_wanted.store(bytes, std::memory_order_relaxed);
+  return Status::Busy;  // The other shards hold what fills the quota: they evict.
 }
 
 bool ObjectStore::make_progress() noexcept {
+  if (!dropped_.empty()) {
+    drop_step();
+    ++reclaim_count_;
+    return true;
+  }
   if (draining_ != kNoSegment) return drain_step();
   Partition* partition = partition_to_evict();
   bool drain_first = evicted_bytes_ > 2 * needed_bytes_ && fruitless_drains_ < kFruitlessDrainsMax;
@@ -70,40 +87,61 @@ bool ObjectStore::make_progress() noexcept {
   return ask_others();
 }
 
-// Segments held by other shards: they give back what they can spare, in their own time.
+// Segments held by other shards: they give back what they can spare, in their own time. If that was
+// in vain, nobody waits for them again for a while.
 bool ObjectStore::ask_others() noexcept {
   if (shard_count_ == 1) return false;
-  if (wanted_segments_ == 0) {
-    uint64_t bytes = std::max(needed_bytes_, reserved_bytes_);
-    wanted_segments_ = static_cast<uint32_t>(bytes / segments_->segment_bytes()) + 1;
-    segments_->want(wanted_segments_);
+  if (now_ms_ < ask_again_ms_) return wanted_segments_ != 0;
+  ask_again_ms_ = now_ms_ + kAskMs;
+  if (wanted_segments_ != 0) {
+    segments_->cancel_want(std::exchange(wanted_segments_, 0));
+    return false;
   }
+  uint64_t bytes = std::max(needed_bytes_, reserved_bytes_);
+  wanted_segments_ = static_cast<uint32_t>(bytes / segments_->segment_bytes()) + 1;
+  segments_->want(wanted_segments_);
   return true;
 }
 
 bool ObjectStore::begin_drain(bool evictable) noexcept {
   if (fruitless_drains_ >= kFruitlessDrainsMax) return false;
   if (!evictable && memory_.free_bytes() < needed_bytes_) return false;
-  SegmentId segment = memory_.emptiest_segment();
+  // What could not be emptied the last time, for a record that is open or an extent that is read,
+  // is the emptiest still.
+  SegmentId segment = memory_.emptiest_segment(fruitless_drains_);
   if (segment == kNoSegment) return false;
+  start_drain(segment);
+  ++fruitless_drains_;
+  return true;
+}
+
+void ObjectStore::start_drain(SegmentId segment) noexcept {
   memory_.begin_drain(segment);
   draining_ = segment;
   drain_position_ = 0;
-  ++fruitless_drains_;
-  return true;
+  held_before_drain_ = memory_.statistics().segment_bytes_held;
 }
 
 bool ObjectStore::drain_step() noexcept {
   ++reclaim_count_;
   SegmentId segment = draining_;
-  bool more = memory_.visit_residents(
-      segment, &drain_position_, kDrainStep,
-      [this](const ShardMemory::Resident& resident) { drain_resident(resident); });
+  uint64_t moved_bytes_end = moved_bytes_ + kDrainBytes;
+  // Emptied by others, it went back to the pool, and may be in use again for something else.
+  bool more = memory_.is_draining(segment);
+  memory_.set_borrowing(false);
+  for (uint32_t count = 0; more && count < kDrainStep && moved_bytes_ < moved_bytes_end; ++count) {
+    more = memory_.visit_residents(
+        segment, &drain_position_, 1,
+        [this](const ShardMemory::Resident& resident) { drain_resident(resident); });
+  }
+  memory_.set_borrowing(true);
   if (more) return true;
   draining_ = kNoSegment;
-  // Whatever could not be moved keeps the segment in use.
-  if (memory_.is_draining(segment)) memory_.cancel_drain(segment);
-  evicted_bytes_ = 0;
+  if (memory_.is_draining(segment)) {
+    memory_.cancel_drain(segment);  // What could not be moved keeps it in use.
+  } else {
+    fruitless_drains_ = 0;
+  }
   return true;
 }
 
@@ -113,6 +151,7 @@ bool ObjectStore::is_movable(Location location) const noexcept {
 
 void ObjectStore::drain_resident(const ShardMemory::Resident& resident) noexcept {
   Location record = resident.is_cell ? resident.offset : resident.owner;
+  if (record == kNobody) return;
   if (!is_movable(record) || resident.reference_count > 1) return;
   Partition* owner = partition(static_cast<PoolId>(view(record).header().pool));
   if (owner == nullptr) return;  // A dropped pool's: drop_step gets there.
@@ -141,6 +180,7 @@ bool ObjectStore::move_record(Partition& partition, Location location) noexcept 
     if (target == 0) return false;
   }
   std::memcpy(memory_.at(target), memory_.at(location), bytes);
+  moved_bytes_ += bytes;
   partition.index.replace(hash_at(location), location, target);
   if (partition.policy != nullptr) partition.policy->on_move(location, target);
   RecordView moved = view(target);
@@ -163,6 +203,7 @@ bool ObjectStore::move_chunk(Location record, const Extent& extent) noexcept {
   Extent target;
   if (chunk == end || !memory_.allocate_extent(extent.length_bytes, record, &target)) return false;
   std::memcpy(memory_.at(target.offset), memory_.at(extent.offset), extent.length_bytes);
+  moved_bytes_ += extent.length_bytes;
   chunk->location = ChunkLocation::dram(target.offset);
   memory_.free_extent(extent);
   return true;
@@ -170,23 +211,40 @@ bool ObjectStore::move_chunk(Location record, const Extent& extent) noexcept {
 
 bool ObjectStore::give_back_wanted() noexcept {
   // Who waits itself keeps what it has; so does who holds its last segments.
-  if (wanted_segments_ != 0 || segments_->wanted_count() == 0) return false;
+  if (wanted_segments_ != 0 || segments_->free_count() >= segments_->wanted_count()) return false;
   memory_.give_back_reserve();
   if (memory_.statistics().segment_bytes_held <= 2 * segments_->segment_bytes()) return false;
   if (draining_ == kNoSegment) {
     SegmentId segment = memory_.emptiest_segment();
     if (segment == kNoSegment) return false;
-    memory_.begin_drain(segment);
-    draining_ = segment;
-    drain_position_ = 0;
+    start_drain(segment);
   }
-  return drain_step();
+  drain_step();
+  // A drain that freed nothing is tried again with the next tick, not at once.
+  return draining_ != kNoSegment || memory_.statistics().segment_bytes_held < held_before_drain_;
+}
+
+// Another shard has no object of its own left to evict in a pool that is at its quota.
+bool ObjectStore::make_room_for_others() noexcept {
+  for (const auto& partition : partitions_) {
+    if (partition == nullptr || partition->policy == nullptr) continue;
+    uint64_t wanted = partition->usage->room_wanted.load(std::memory_order_relaxed);
+    if (wanted == 0) continue;
+    uint32_t step = 0;
+    while (step < kMaintainStep && over_quota(*partition, wanted) && evict_one(*partition)) ++step;
+    if (step == kMaintainStep) return true;
+    if (over_quota(*partition, wanted)) continue;  // What is left is with others still.
+    partition->usage->room_wanted.store(0, std::memory_order_relaxed);
+  }
+  return false;
 }
 
 bool ObjectStore::keep_head_room() noexcept {
+  if (!dropped_.empty()) return false;  // They go first.
   uint64_t total = uint64_t{segments_->segment_count()} * segments_->segment_bytes();
+  uint64_t head_room = total / shard_count_ / kHeadRoomDivisor;
   for (uint32_t step = 0; step < kMaintainStep; ++step) {
-    if (memory_.free_bytes() >= total / kHeadRoomDivisor) return false;
+    if (memory_.free_bytes() >= head_room) return false;
     Partition* partition = partition_to_evict();
     // A shard's only object may be as large as its memory: it is not evicted for nothing.
     if (partition == nullptr || partition->index.size() < 2) return false;
@@ -195,34 +253,42 @@ bool ObjectStore::keep_head_room() noexcept {
   return true;
 }
 
-void ObjectStore::expire_step() noexcept {
-  if (expiring_count_ == 0) return;
-  Partition* partition = partitions_[expire_turn_++ % partitions_.size()].get();
-  if (partition == nullptr || partition->expiring_count == 0) return;
+// Looks at some records of one pool. True if many of them had expired: then more of them have.
+bool ObjectStore::expire_step() noexcept {
+  if (expiring_count_ == 0) return false;
+  Partition* partition = nullptr;
+  for (size_t tries = 0; tries < partitions_.size() && partition == nullptr; ++tries) {
+    Partition* next = partitions_[expire_turn_++ % partitions_.size()].get();
+    if (next != nullptr && next->expiring_count != 0) partition = next;
+  }
+  if (partition == nullptr) return false;
+  uint32_t expired = 0;
   partition->expire_cursor =
       partition->index.scan(partition->expire_cursor, kExpireStep, [&](Location location) {
         if (!is_expired(location)) return;
         unlink(*partition, hash_at(location), location);
         partition->statistics->expirations.add();
+        ++expired;
       });
+  return expired >= kExpireStep / 4;
 }
 
 bool ObjectStore::drop_step() noexcept {
   if (dropped_.empty()) return false;
   Partition& partition = *dropped_.back();
-  partition.index.scan(0, kMaintainStep, [&](Location location) {
-    unlink(partition, hash_at(location), location);
-  });
+  partition.index.scan(0, kMaintainStep,
+                       [&](Location location) { unlink(partition, hash_at(location), location); });
   if (partition.index.size() == 0) dropped_.pop_back();
   return !dropped_.empty();
 }
 
 bool ObjectStore::maintain() noexcept {
-  expire_step();
+  bool expiring = expire_step();
   bool dropping = drop_step();
+  bool making_room = make_room_for_others();
   bool draining = give_back_wanted();
   bool evicting = keep_head_room();
-  return dropping || draining || evicting;
+  return expiring || dropping || making_room || draining || evicting;
 }
 
 }  // namespace kvstrata

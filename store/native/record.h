@@ -1,9 +1,12 @@
-// An object's record in the arena: header, then what the flags say, then attributes, key and, for small values, the value.
+// An object's record in the arena: header, then what the flags say, then attributes, key and, for
+// small values, the value.
 //
-//   header 16 | [expiry 8] | checksum 8, or chunk table 16 + 16 per chunk | [attribute length 2, attributes] | key | inline value
+//   header 16 | [expiry 8] | checksum 8, or chunk table 16 + 16 per chunk | [attribute length 2,
+//   attributes] | key | inline value
 //
-// A record lies in a cell, or in an extent of its own when its chunk table outgrows cells. It is written once, by the shard that
-// owns it; readers hold references on the chunks' extents, never on the record.
+// A record lies in a cell, or in an extent of its own when its chunk table outgrows cells. It is
+// written once, by the shard that owns it; readers hold references on the chunks' extents, never on
+// the record.
 #pragma once
 
 #include <cstdint>
@@ -83,9 +86,10 @@ struct RecordShape {
     return sizeof(RecordHeader) + (has_expiry ? 8 : 0) + key_length +
            (attribute_length != 0 ? 2 + attribute_length : 0);
   }
+  // With the eight bytes of an expiry, so that one can be given later.
   bool fits_inline() const noexcept {
     return value_length <= limits::kRecordBytesInlineMax &&
-           fixed_bytes() + 8 + value_length <= limits::kRecordBytesInlineMax;
+           fixed_bytes() + (has_expiry ? 0 : 8) + 8 + value_length <= limits::kRecordBytesInlineMax;
   }
   uint64_t record_bytes() const noexcept {
     if (fits_inline()) return fixed_bytes() + 8 + value_length;
@@ -176,7 +180,8 @@ class RecordView {
   std::byte* at_;
 };
 
-inline void RecordView::format(const RecordShape& shape, PoolId pool, bool in_extent) const noexcept {
+inline void RecordView::format(const RecordShape& shape, PoolId pool,
+                               bool in_extent) const noexcept {
   header() = RecordHeader{};
   header().pool = pool;
   header().key_length = shape.key_length;
@@ -197,8 +202,8 @@ inline void RecordView::format(const RecordShape& shape, PoolId pool, bool in_ex
 }
 
 inline RecordShape RecordView::shape() const noexcept {
-  return {static_cast<uint32_t>(header().key_length), static_cast<uint32_t>(attributes().size()), value_length(),
-          has(kHasExpiry)};
+  return {static_cast<uint32_t>(header().key_length), static_cast<uint32_t>(attributes().size()),
+          value_length(), has(kHasExpiry)};
 }
 
 inline void RecordView::set_attributes(Bytes attributes) const noexcept {

@@ -12,8 +12,8 @@ namespace kvstrata {
 
 namespace {
 
-// What one connection may read, and send, before the others have their turn: some 40 us of copying each.
-constexpr uint64_t kTurnBytes = 128 * 1024;
+// Read or sent by one system call: some 40 us of copying. Then the turn's length is looked at.
+constexpr uint64_t kStepBytes = 128 * 1024;
 constexpr size_t kReadBytesMin = 16 * 1024;
 
 }  // namespace
@@ -27,9 +27,9 @@ Session::Session(Shard* shard, Socket socket, std::string peer)
 Session::~Session() { shard_->node().unbuffer(accounted_bytes_); }
 
 void Session::on_readable() {
-  uint64_t before = progress_bytes_;
-  while (!closed_ && state_ != State::Paused && progress_bytes_ - before < kTurnBytes) {
-    if (!read_once()) break;
+  // Not while capsules that came already wait for the next turn: they would pile up.
+  while (!closed_ && !continue_due && !paused()) {
+    if (!read_once() || shard_->turn_is_long()) break;
   }
   if (!closed_) flush();
 }
@@ -61,7 +61,7 @@ bool Session::read_once() {
 bool Session::read_data() {
   MutableBytes buffer = shard_->read_buffer();
   MutableBytes target = state_ == State::Data ? data_target() : buffer;
-  target = target.first(std::min({target.size(), size_t{kTurnBytes}, size_t{value_left_}}));
+  target = target.first(std::min({target.size(), size_t{kStepBytes}, size_t{value_left_}}));
   bool dropped = state_ == State::Discard;
   // Dropped bytes land in the very buffer that what follows would need.
   iovec second = dropped ? iovec{} : iovec{buffer.data(), buffer.size()};
@@ -82,7 +82,7 @@ int64_t Session::receive(const std::array<iovec, 2>& vectors) {
   if (count > 0) {
     progress_bytes_ += static_cast<uint64_t>(count);
     shard_->statistics().received_bytes.add(static_cast<uint64_t>(count));
-    shard_->note_bulk(static_cast<uint64_t>(count));
+    if (value_left_ > kStepBytes) shard_->note_bulk();
   } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
     close();
   }
@@ -94,7 +94,6 @@ size_t Session::consume(Bytes bytes) {
   size_t used = 0;
   while (!closed_ && !closing_ && used < bytes.size()) {
     if (state_ == State::Capsules && !has_room()) {
-      pause();
       output_full_ = true;
       break;
     }
@@ -126,7 +125,7 @@ size_t Session::consume(Bytes bytes) {
 
 void Session::go_on() {
   continue_due = false;
-  if (!closed_ && state_ != State::Paused && !input_.empty()) consume_input();
+  resume();
   if (!closed_) flush();
 }
 
@@ -139,12 +138,13 @@ void Session::keep_unread(Bytes bytes) {
 void Session::consume_input() {
   size_t used = consume(input_.view());
   if (closed_) return;
-  input_.erase_front(used);
+  if (used != 0) input_.erase_front(used);
   if (input_.empty()) input_.release_memory();
   account_input();
 }
 
-// Tells the node what this connection's input takes; false if that was too much, and the connection is closed.
+// Tells the node what this connection's input takes; false if that was too much, and the connection
+// is closed.
 bool Session::account_input() {
   uint64_t before = std::exchange(accounted_bytes_, input_.capacity());
   if (shard_->node().rebuffer(before, accounted_bytes_)) return true;
@@ -168,11 +168,11 @@ size_t Session::consume_hello(Bytes bytes) {
   size_t length = kHelloPrefixBytes + prefix.body_length;
   if (prefix.version_lowest > limits::kProtocolVersion ||
       prefix.version_highest < limits::kProtocolVersion) {
-    refuse_hello(Status::Unsupported,
-                 "the client speaks capsule protocol versions " +
-                     std::to_string(prefix.version_lowest) + " to " +
-                     std::to_string(prefix.version_highest) + "; this node speaks version " +
-                     std::to_string(limits::kProtocolVersion));
+    refuse_hello(Status::Unsupported, "the client speaks capsule protocol versions " +
+                                          std::to_string(prefix.version_lowest) + " to " +
+                                          std::to_string(prefix.version_highest) +
+                                          "; this node speaks version " +
+                                          std::to_string(limits::kProtocolVersion));
     return bytes.size();
   }
   if (bytes.size() < length) return 0;
@@ -248,57 +248,72 @@ void Session::fail(uint8_t opcode, uint32_t command_id, std::string_view message
   shard_->flush_later(this);
 }
 
-// After a pause: what came before it was kept; then the socket again.
+// After a pause: what came before it was kept.
 void Session::resume() {
-  shard_->watch_output(this, true, wants_write_);
-  if (!input_.empty()) consume_input();
-  if (!closed_) shard_->flush_later(this);
+  if (!closed_ && state_ != State::Paused && !input_.empty()) consume_input();
 }
 
 void Session::on_writable() { flush(); }
 
 void Session::flush() {
-  if (closed_) return;
-  std::vector<OwnedExtent> released;
-  uint64_t sent_now = 0;
-  while (!output_.empty() && sent_now < kTurnBytes) {
-    int64_t sent = output_.flush(socket_.fd(), kTurnBytes - sent_now, &released);
-    if (sent > 0) {
-      sent_now += static_cast<uint64_t>(sent);
-      continue;
-    }
-    if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-      shard_->release(&released);
-      close();
-      return;
-    }
-    break;
-  }
-  shard_->release(&released);
-  progress_bytes_ += sent_now;
-  shard_->statistics().sent_bytes.add(sent_now);
-  shard_->note_bulk(sent_now);
+  if (closed_ || !send_output()) return;
+  if (!output_.empty()) shard_->note_bulk();
   if (output_.empty() && closing_) {
     close();
     return;
   }
-  if (!output_.empty() != wants_write_) {
-    wants_write_ = !output_.empty();
-    shard_->watch_output(this, state_ != State::Paused, wants_write_);
-  }
   if (output_full_ && has_room()) go_on_after_output();
+  if (closed_) return;
+  watch();
+  if (!output_.empty() && !socket_full_) shard_->flush_later(this);
+}
+
+// Sends until the socket takes no more or the turn is long. False if the connection broke.
+bool Session::send_output() {
+  std::vector<OwnedExtent> released;
+  uint64_t sent_now = 0;
+  socket_full_ = false;
+  while (!output_.empty() && !socket_full_ && (sent_now == 0 || !shard_->turn_is_long())) {
+    uint64_t due = std::min(kStepBytes, output_.pinned_bytes() + output_.owned_bytes());
+    int64_t sent = output_.flush(socket_.fd(), kStepBytes, &released);
+    bool broken = sent < 0 && errno != EAGAIN && errno != EINTR;
+    if (broken) {
+      shard_->release(&released);
+      close();
+      return false;
+    }
+    socket_full_ = sent < static_cast<int64_t>(due);
+    sent_now += static_cast<uint64_t>(std::max<int64_t>(sent, 0));
+  }
+  shard_->release(&released);
+  progress_bytes_ += sent_now;
+  shard_->statistics().sent_bytes.add(sent_now);
+  return true;
 }
 
 void Session::go_on_after_output() {
   output_full_ = false;
-  state_ = State::Capsules;
-  if (blocked_read_ != nullptr) run_windows(std::exchange(blocked_read_, nullptr));
-  if (!closed_ && state_ != State::Paused) resume();
+  while (!blocked_reads_.empty() && has_room()) {
+    Command* command = blocked_reads_.front();
+    blocked_reads_.pop_front();
+    run_windows(command);
+  }
+  resume();
+  if (!closed_ && !output_.empty()) shard_->flush_later(this);
 }
 
-void Session::pause() noexcept {
-  state_ = State::Paused;
-  shard_->watch_output(this, false, wants_write_);
+// Tells epoll what this connection waits for, when that has changed.
+void Session::watch() noexcept {
+  bool input = !paused();
+  bool output = !output_.empty() && socket_full_;
+  if (input == watches_input_ && output == watches_output_) return;
+  watches_input_ = input;
+  watches_output_ = output;
+  shard_->watch_output(this, input, output);
+}
+
+bool Session::paused() const noexcept {
+  return state_ == State::Paused || (state_ == State::Capsules && !has_room());
 }
 
 bool Session::has_room() const noexcept {
@@ -318,8 +333,9 @@ bool Session::is_stalled(uint64_t now_ns) noexcept {
   uint64_t moved = progress_bytes_ - progress_seen_;
   progress_ns_ = now_ns;
   progress_seen_ = progress_bytes_;
-  // A hello, or a capsule, either is whole by now or never will be.
-  if (!owes && output_.empty()) return true;
+  // A hello, or a last word, is through by now or never will be. Half a capsule may be that of a
+  // busy client, caught in between.
+  if (!greeted() || closing_) return true;
   return moved * 1000 < shard_->node().minimum_rate() * elapsed_ms;
 }
 
@@ -345,7 +361,7 @@ void Session::close() noexcept {
     if (state_ == State::Data) abort_value(command, command->receiving);
     if (command->pending == 0) end(command);
   }
-  if (blocked_read_ != nullptr) end(std::exchange(blocked_read_, nullptr));
+  for (Command* command : std::exchange(blocked_reads_, {})) end(command);
   socket_.close();
 }
 

@@ -1,13 +1,16 @@
-// One connection of the capsule protocol on the node's side: bytes in, commands; outcomes, bytes out.
+// One connection of the capsule protocol on the node's side: bytes in, commands; outcomes, bytes
+// out.
 //
-// A session reads while it may hold more: it pauses while a write waits for memory and while what it has to send is beyond its budget, so that a
-// slow peer only slows itself. Writes are received one value at a time, straight into the arena.
+// A session reads while it may hold more: it pauses while a write waits for memory and while what
+// it has to send is beyond its budget, so that a slow peer only slows itself. Writes are received
+// one value at a time, straight into the arena.
 #pragma once
 
 #include <sys/uio.h>
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <utility>
 
@@ -45,7 +48,8 @@ class Session {
   // Sends what is due. Called at the end of a turn for every session that asked for it.
   void flush();
 
-  // Of what it is waiting for, nothing has come or gone since the last call: true when it is to be dropped.
+  // Of what it is waiting for, nothing has come or gone since the last call: true when it is to be
+  // dropped.
   bool is_stalled(uint64_t now_ns) noexcept;
   // For the hello's own time limit.
   bool greeted() const noexcept { return state_ != State::Hello; }
@@ -68,11 +72,12 @@ class Session {
     Capsules,  // Reads commands.
     Data,      // Reads the value of a write.
     Discard,   // Reads and drops the data of what was refused.
-    Paused,    // Reads nothing until memory or room for output is there.
+    Paused,    // Reads nothing until there is memory for the next value.
   };
 
   // session.cc
   bool read_once();
+  bool send_output();
   bool read_data();
   int64_t receive(const std::array<iovec, 2>& vectors);
   size_t consume(Bytes bytes);
@@ -83,7 +88,9 @@ class Session {
   void keep_unread(Bytes bytes);
   void consume_input();
   bool account_input();
-  void pause() noexcept;
+  void watch() noexcept;
+  // Reads nothing at present. Data are read even while the output is full: their memory is taken.
+  bool paused() const noexcept;
   void go_on_after_output();
   void resume();
   bool has_room() const noexcept;
@@ -117,7 +124,7 @@ class Session {
   void refuse_value(Status status);
   void finish_write(Command* command);
   void abort_value(Command* command, uint32_t task) noexcept;
-  bool goes_whole(const Task& task) const noexcept;
+  bool may_go_whole(const Task& task) const noexcept;
 
   Shard* shard_;
   Socket socket_;
@@ -125,24 +132,28 @@ class Session {
   State state_ = State::Hello;
   bool closed_ = false;
   bool closing_ = false;  // Close once the output is sent.
-  bool wants_write_ = false;
-  bool output_full_ = false;  // Paused until the output has room.
+  bool watches_input_ = true;
+  bool watches_output_ = false;
+  bool socket_full_ = false;  // It took less than it was offered.
+  bool output_full_ = false;  // Capsules or blocked reads wait until the output has room.
   PoolId pool_ = 0;
   std::string pool_name_;
   uint32_t rights_ = 0;
   uint32_t credits_ = 0;
-  uint32_t command_count_ = 0;  // In flight.
-  ByteBuffer input_;            // An incomplete capsule, or what came while paused.
+  uint32_t command_count_ = 0;    // In flight.
+  ByteBuffer input_;              // An incomplete capsule, or what came while paused.
   uint64_t accounted_bytes_ = 0;  // Of the input, with the node.
   OutputQueue output_;
 
   // The write being received.
   Command* write_ = nullptr;
-  Command* blocked_read_ = nullptr;  // Its next window waits for room in the output.
-  uint64_t value_left_ = 0;          // Of the value being received or dropped.
-  uint64_t value_at_ = 0;            // Offset in the object where the next byte goes.
-  uint32_t piece_ = 0;               // Index of the present piece in the value's checksums.
-  uint64_t piece_left_ = 0;          // Of the present piece.
+  std::deque<Command*> blocked_reads_;  // Their next windows wait for room in the output.
+  bool goes_whole_ = false;             // The value being received is collected in its task.
+  uint64_t travelling_bytes_ = 0;       // Of values that were sent to their shards so.
+  uint64_t value_left_ = 0;             // Of the value being received or dropped.
+  uint64_t value_at_ = 0;               // Offset in the object where the next byte goes.
+  uint32_t piece_ = 0;                  // Index of the present piece in the value's checksums.
+  uint64_t piece_left_ = 0;             // Of the present piece.
   bool piece_begun_ = false;
   ChecksumStream piece_hash_;
 

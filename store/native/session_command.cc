@@ -141,6 +141,10 @@ Status Session::refusal(const RequestHeader& header, Bytes attributes, std::stri
     *message = "this command takes one entry, not " + std::to_string(header.entry_count);
     return Status::Invalid;
   }
+  if (opcode == Opcode::Noop && header.entry_count != 0) {
+    *message = "this command takes no entries, not " + std::to_string(header.entry_count);
+    return Status::Invalid;
+  }
   return Status::Ok;
 }
 
@@ -262,9 +266,8 @@ bool Session::finish_window(Command* command) {
   }
   command->window_begin = command->window_end;
   if (has_room()) return true;
-  blocked_read_ = command;
+  blocked_reads_.push_back(command);
   output_full_ = true;
-  pause();
   return false;
 }
 
@@ -331,8 +334,10 @@ void Session::encode_outcome(const Command& command, const Task& task, CapsuleWr
 
 void Session::encode_outcomes(Command* command) {
   if (command->opcode == Opcode::Scan && command->tasks[0].status != Status::Ok) {
-    complete_failed(static_cast<uint8_t>(command->opcode), command->id, command->tasks[0].status,
-                    "this cursor does not come from this node");
+    Status status = command->tasks[0].status;
+    complete_failed(static_cast<uint8_t>(command->opcode), command->id, status,
+                    status == Status::Denied ? "the pool was dropped"
+                                             : "this cursor does not come from this node");
     return;
   }
   if (command->opcode == Opcode::PrefixLength) {

@@ -1,7 +1,9 @@
-// Writes of a session: values come in one after the other, each straight into the memory reserved for it.
+// Writes of a session: values come in one after the other, each straight into the memory reserved
+// for it.
 //
-// A value of this shard, or a large one of another, is received into its open record's chunks. A small value of another shard is received
-// into the task and travels there whole, so that it costs one hop instead of two.
+// A value of this shard, or a large one of another, is received into its open record's chunks. A
+// small value of another shard is received into the task and travels there whole, so that it costs
+// one hop instead of two.
 #include <algorithm>
 
 #include "store/native/node.h"
@@ -13,6 +15,8 @@ namespace kvstrata {
 namespace {
 
 constexpr uint64_t kWholeBytesMax = 64 * 1024;
+// Of them on their way at any time; further ones wait for memory of their own.
+constexpr uint64_t kTravellingBytesMax = 1 << 20;
 
 uint64_t base_of(const Command& command, const Task& task) noexcept {
   return command.opcode == Opcode::Append ? task.entry.at : 0;
@@ -20,8 +24,9 @@ uint64_t base_of(const Command& command, const Task& task) noexcept {
 
 }  // namespace
 
-bool Session::goes_whole(const Task& task) const noexcept {
-  return task.shard != shard_->index() && task.entry.value_length <= kWholeBytesMax;
+bool Session::may_go_whole(const Task& task) const noexcept {
+  return task.shard != shard_->index() && task.entry.value_length <= kWholeBytesMax &&
+         travelling_bytes_ + task.entry.value_length <= kTravellingBytesMax;
 }
 
 // Goes on with the write's next value, as far as possible without waiting.
@@ -42,11 +47,12 @@ void Session::next_value() {
 // True if the value is dealt with already, so that the next one can begin.
 bool Session::begin_value(Task& task) {
   Command* command = write_;
-  if (task.status == Status::Ok && !goes_whole(task)) {
+  goes_whole_ = may_go_whole(task);
+  if (task.status == Status::Ok && !goes_whole_) {
     ++command->pending;
     Work reserve{command, command->receiving, Phase::Reserve};
     if (!shard_->begin_work(task.shard, reserve)) {
-      pause();
+      state_ = State::Paused;
       return false;
     }
     --command->pending;
@@ -67,7 +73,7 @@ void Session::receive_value(const Task& task) {
   state_ = State::Data;
   piece_ = 0;
   value_at_ = base_of(*write_, task);
-  if (goes_whole(task)) write_->tasks[write_->receiving].bytes.extend(value_left_);
+  if (goes_whole_) write_->tasks[write_->receiving].bytes.extend(value_left_);
   begin_piece();
 }
 
@@ -78,10 +84,11 @@ void Session::begin_piece() {
 
 MutableBytes Session::data_target() const noexcept {
   Task& task = write_->tasks[write_->receiving];
-  if (goes_whole(task)) return {task.bytes.data() + task.bytes.size() - value_left_, piece_left_};
+  if (goes_whole_) return {task.bytes.data() + task.bytes.size() - value_left_, piece_left_};
   auto chunk = static_cast<uint32_t>(value_at_ / limits::kChunkBytes);
-  return shard_->store().piece(task.location, chunk).subspan(value_at_ % limits::kChunkBytes,
-                                                             piece_left_);
+  return shard_->store()
+      .piece(task.location, chunk)
+      .subspan(value_at_ % limits::kChunkBytes, piece_left_);
 }
 
 // Data that came with other bytes, in the read buffer.
@@ -95,7 +102,8 @@ size_t Session::consume_data(Bytes bytes) {
   return count;
 }
 
-// `bytes` are where they belong: counts and hashes them, and goes on when they end a piece or the value.
+// `bytes` are where they belong: counts and hashes them, and goes on when they end a piece or the
+// value.
 void Session::take_data(Bytes bytes) {
   if (bytes.empty()) return;
   value_left_ -= bytes.size();
@@ -118,7 +126,7 @@ void Session::take_data(Bytes bytes) {
     refuse_value(Status::Corrupt);
     return;
   }
-  if (!goes_whole(task)) {
+  if (!goes_whole_) {
     auto chunk = static_cast<uint32_t>((value_at_ - 1) / limits::kChunkBytes);
     shard_->store().set_checksum(task.location, chunk, checksum);
   }
@@ -141,7 +149,8 @@ void Session::finish_value() {
   Task& task = command->tasks[command->receiving];
   uint32_t index = command->receiving++;
   if (task.status != Status::Ok) return;
-  Work work{command, index, goes_whole(task) ? Phase::Write : Phase::Commit};
+  Work work{command, index, goes_whole_ ? Phase::Write : Phase::Commit};
+  if (goes_whole_) travelling_bytes_ += task.entry.value_length;
   ++command->pending;
   if (shard_->begin_work(task.shard, work)) --command->pending;
 }
@@ -171,9 +180,13 @@ void Session::write_work_done(const Work& work) {
     } else {
       receive_value(command->tasks[work.task]);
       if (value_left_ == 0) finish_value_and_go_on();
-      if (!closed_ && state_ != State::Paused) resume();
+      resume();
       return;
     }
+  }
+  if (work.phase == Phase::Write) {
+    travelling_bytes_ -= command->tasks[work.task].entry.value_length;
+    command->tasks[work.task].bytes.release_memory();
   }
   if (command->pending == 0 && command != write_) finish_write(command);
 }

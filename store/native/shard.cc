@@ -38,8 +38,7 @@ constexpr uint64_t kRetryNs = 50'000;  // Of making room, in one turn.
 
 uint64_t wall_clock_ms() noexcept {
   auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 }
 
 std::string peer_name(const Socket& socket) {
@@ -143,7 +142,6 @@ uint32_t Shard::wait() {
   letters_seen_ = mailbox_.has_letters();
   if (letters_seen_) mailbox_.deliver(*this);
   if (count <= 0) return 0;
-  bulk_bytes_ = 0;
   for (int index = 0; index < count; ++index) {
     handle(events[index].data.u64, events[index].events);
     if (turn_is_long()) break;
@@ -162,7 +160,7 @@ void Shard::turn(uint32_t event_count) {
   if (reap_due_) reap();
   uint64_t end_ns = TurnWatch::monotonic_ns();
   statistics_.loop_turns.add();
-  if (worked) spin_.note_work(end_ns, bulk_bytes_);
+  if (worked) spin_.note_work(end_ns, std::exchange(bulk_, false));
   if (uint64_t stall = watch_.end(end_ns); stall != 0) {
     statistics_.loop_stalls.add();
     statistics_.loop_turn_ns_max.set(std::max(statistics_.loop_turn_ns_max.value(), stall));
@@ -197,8 +195,8 @@ void Shard::accept_connections() {
     }
     keep_alive(socket);
     std::string peer = peer_name(socket);
-    uint32_t target = static_cast<uint32_t>(statistics_.connections_accepted.value()) %
-                      node_->shard_count();
+    uint32_t target =
+        static_cast<uint32_t>(statistics_.connections_accepted.value()) % node_->shard_count();
     statistics_.connections_accepted.add();
     if (target == index_) {
       adopt(std::move(socket), std::move(peer));
@@ -302,9 +300,7 @@ void Shard::continue_later(Session* session) {
   continue_due_.push_back(session);
 }
 
-bool Shard::turn_is_long() const noexcept {
-  return TurnWatch::monotonic_ns() - now_ns_ > kTurnNs;
-}
+bool Shard::turn_is_long() const noexcept { return TurnWatch::monotonic_ns() - now_ns_ > kTurnNs; }
 
 // Sessions added meanwhile have their turn in the next one.
 void Shard::continue_sessions() {
@@ -317,8 +313,9 @@ void Shard::continue_sessions() {
 }
 
 void Shard::flush_sessions() {
+  size_t count = flush_due_.size();
   size_t done = 0;
-  for (; done < flush_due_.size() && (done < kSessionsPerTurnMin || !turn_is_long()); ++done) {
+  for (; done < count && (done < kSessionsPerTurnMin || !turn_is_long()); ++done) {
     flush_due_[done]->flush_due = false;
     flush_due_[done]->flush();
   }

@@ -1,4 +1,5 @@
-// A shard: one thread, one epoll, the objects it owns and the sessions it serves. Shares nothing with the others but mailboxes.
+// A shard: one thread, one epoll, the objects it owns and the sessions it serves. Shares nothing
+// with the others but mailboxes.
 #pragma once
 
 #include <atomic>
@@ -54,7 +55,8 @@ class Shard {
   void hand_over(Session* session, uint32_t shard, const ClientHello& hello, Bytes unread);
   void adopt(Socket socket, std::string peer);
   MutableBytes read_buffer() noexcept { return {read_buffer_.data(), read_buffer_.size()}; }
-  void note_bulk(uint64_t bytes) noexcept { bulk_bytes_ += bytes; }
+  // Large data are under way, in either direction.
+  void note_bulk() noexcept { bulk_ = true; }
   bool stopping() const noexcept { return stop_deadline_ns_ != 0; }
   // False when too many wait.
   bool start_admin(Command* command);
@@ -93,19 +95,19 @@ class Shard {
   std::vector<Session*> continue_due_;
   std::vector<Command*> free_commands_;
   std::vector<std::unique_ptr<Command>> commands_;
-  std::deque<Work> waiting_;  // Writes that wait for memory, oldest first.
+  std::deque<Work> waiting_;                   // Writes that wait for memory, oldest first.
   std::vector<std::vector<Extent>> releases_;  // By owning shard.
   std::unordered_map<uint64_t, Command*> admin_calls_;
   SpinGate spin_;
   TurnWatch watch_;
   uint64_t now_ns_ = 0;
   uint64_t next_tick_ns_ = 0;
-  uint64_t bulk_bytes_ = 0;
   uint64_t stop_deadline_ns_ = 0;
   uint32_t tick_cursor_ = 0;
   bool maintenance_due_ = false;
   bool progressing_ = false;  // Room is being made for `waiting_`: don't sleep.
   bool reap_due_ = false;
+  bool bulk_ = false;
   bool gauges_stale_ = false;  // Work was done since they were published.
   bool drained_ = false;
   bool letters_seen_ = false;

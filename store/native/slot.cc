@@ -21,7 +21,8 @@ constexpr std::array<uint16_t, 256> make_crc16_table() {
 
 constexpr std::array<uint16_t, 256> kCrc16 = make_crc16_table();
 
-// The part of a key that is hashed: what stands between the first '{' and the next '}', if anything does.
+// The part of a key that is hashed: what stands between the first '{' and the next '}', if anything
+// does.
 std::string_view hashed_part(std::string_view key) noexcept {
   size_t open = key.find('{');
   if (open == std::string_view::npos) return key;

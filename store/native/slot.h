@@ -1,4 +1,5 @@
-// A key's slot, as Valkey cluster computes it, and the shard that owns a slot within a node (transport/PROTOCOL.md, section 1).
+// A key's slot, as Valkey cluster computes it, and the shard that owns a slot within a node
+// (transport/PROTOCOL.md, section 1).
 #pragma once
 
 #include <cstdint>

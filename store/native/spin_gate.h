@@ -1,7 +1,7 @@
 // Decides whether a shard looks for work again at once instead of sleeping.
 //
-// Spinning pays where the next request comes within the budget, which is seen from the gaps of late; it never pays while
-// bulk data flows, since the peer needs the core to read them.
+// Spinning pays where the next request comes within the budget, which is seen from the gaps of
+// late; it never pays while bulk data flows, since the peer needs the core to read them.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@ class SpinGate {
  public:
   explicit SpinGate(uint64_t budget_ns) : budget_ns_(budget_ns) {}
 
-  void note_work(uint64_t now_ns, uint64_t bulk_bytes) noexcept {
+  void note_work(uint64_t now_ns, bool bulk) noexcept {
     uint64_t gap = now_ns - last_work_ns_;
     // A few requests in close order open the gate, one long gap shuts it.
-    if (bulk_bytes >= kBulkBytes || gap > 2 * budget_ns_) {
+    if (bulk || gap > 2 * budget_ns_) {
       close_gaps_ = 0;
     } else {
       close_gaps_ = std::min(close_gaps_ + 1, kOpenAt);
@@ -28,7 +28,6 @@ class SpinGate {
   }
 
  private:
-  static constexpr uint64_t kBulkBytes = 128 * 1024;
   static constexpr uint32_t kOpenAt = 4;
   uint64_t budget_ns_;
   uint64_t last_work_ns_ = 0;

@@ -21,7 +21,8 @@ class Counter {
   std::atomic<uint64_t> value_{0};
 };
 
-// Latencies by powers of two of a microsecond: bucket i counts those below 2^i us, the last one the rest.
+// Latencies by powers of two of a microsecond: bucket i counts those below 2^i us, the last one the
+// rest.
 class LatencyHistogram {
  public:
   static constexpr uint32_t kBucketCount = 24;
@@ -57,12 +58,12 @@ struct ShardStatistics {
   Counter connections_accepted, connections_refused, connections_open;  // The last one is a gauge.
   Counter connections_dropped_slow, connections_dropped_protocol, connections_dropped_budget;
   Counter commands, hops, received_bytes, sent_bytes;
-  Counter memory_waits;     // Puts that had to wait for room.
+  Counter memory_waits;  // Puts that had to wait for room.
   Counter loop_turns;
-  Counter loop_stalls;      // Turns longer than 200 us of the thread's own time.
+  Counter loop_stalls;  // Turns longer than 200 us of the thread's own time.
   Counter loop_turn_ns_max;
   Counter index_bytes, cell_bytes, extent_bytes, held_bytes, bookkeeping_bytes;  // Gauges.
-  Counter reserved_bytes;                                                       // Gauge: of writes under way.
+  Counter reserved_bytes;  // Gauge: of writes under way.
   std::array<LatencyHistogram, kLatencyKindCount> latency;
 };
 

@@ -1,7 +1,8 @@
 // Counts turns of a loop that took too long of the thread's own time.
 //
-// On a shared machine a thread is preempted in the middle of a turn; that is not the loop's doing. So a long turn by the clock counts only if
-// the processor time agrees; the latter costs a system call and is sampled when turns are long or bulk data flow.
+// On a shared machine a thread is preempted in the middle of a turn; that is not the loop's doing.
+// So a long turn by the clock counts only if the processor time agrees; the latter costs a system
+// call and is sampled when turns are long or bulk data flow.
 #pragma once
 
 #include <sys/resource.h>
@@ -28,7 +29,8 @@ class TurnWatch {
     uint64_t length = now_ns - begin_ns_;
     sample_next_ = length > kStallNs / 8;
     if (length <= kStallNs) return 0;
-    // A first long turn has no sample: it counts by the clock, unless the thread was preempted of late.
+    // A first long turn has no sample: it counts by the clock, unless the thread was preempted of
+    // late.
     if (!sampled_) return preempted() ? 0 : length;
     uint64_t own = thread_ns() - thread_begin_ns_;
     return own > kStallNs ? own : 0;
@@ -38,7 +40,8 @@ class TurnWatch {
   static uint64_t read(clockid_t clock) noexcept {
     timespec time;
     ::clock_gettime(clock, &time);
-    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u +
+           static_cast<uint64_t>(time.tv_nsec);
   }
   bool preempted() noexcept {
     rusage usage;

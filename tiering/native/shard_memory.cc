@@ -1,7 +1,9 @@
 #include "tiering/native/shard_memory.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
+#include <utility>
 #include <vector>
 
 #include "store/limits.h"
@@ -47,6 +49,7 @@ struct ShardMemory::State {
   ExtentAllocator extents;
   std::vector<Holding> holdings;
   SegmentId reserve = kNoSegment;
+  bool borrowing = true;
   SegmentId visited = kNoSegment;  // By visit_residents, until it goes back to the pool.
   uint32_t held_count = 0;
 
@@ -70,6 +73,7 @@ struct ShardMemory::State {
 
 // Takes the reserve, or a segment from the pool, into use.
 bool ShardMemory::State::borrow(Use use) noexcept {
+  if (!borrowing) return false;
   SegmentId segment = reserve;
   reserve = kNoSegment;
   if (segment == kNoSegment) {
@@ -165,19 +169,19 @@ void ShardMemory::set_owner(const Extent& extent, uint64_t owner) noexcept {
   state_->extents.set_owner(extent.offset, page_count_of(extent), owner);
 }
 
-SegmentId ShardMemory::emptiest_segment() const noexcept {
-  SegmentId emptiest = kNoSegment;
-  uint64_t least = UINT64_MAX;
+SegmentId ShardMemory::emptiest_segment(uint32_t skip) const noexcept {
+  std::vector<std::pair<uint64_t, SegmentId>> by_live_bytes;
   for (SegmentId segment = 0; segment < state_->holdings.size(); ++segment) {
     const Holding& holding = state_->holdings[segment];
     if (holding.use == Use::None || holding.draining) continue;
-    uint64_t live = state_->live_bytes(segment);
-    if (live >= least) continue;
-    least = live;
-    emptiest = segment;
+    by_live_bytes.emplace_back(state_->live_bytes(segment), segment);
   }
-  return emptiest;
+  if (skip >= by_live_bytes.size()) return kNoSegment;
+  std::nth_element(by_live_bytes.begin(), by_live_bytes.begin() + skip, by_live_bytes.end());
+  return by_live_bytes[skip].second;
 }
+
+void ShardMemory::set_borrowing(bool borrowing) noexcept { state_->borrowing = borrowing; }
 
 void ShardMemory::begin_drain(SegmentId segment) noexcept {
   assert(!is_draining(segment));

@@ -66,9 +66,9 @@ class ShardMemory {
   // A segment being drained gets no new allocations; when its last allocation is freed it goes back
   // to the pool and is no longer draining.
   using Resident = kvstrata::Resident;
-  // The segment in use with the least live bytes that is not being drained; kNoSegment if none is
-  // in use.
-  SegmentId emptiest_segment() const noexcept;
+  // The segment in use with the least live bytes that is not being drained, but for the `skip`
+  // emptiest ones; kNoSegment if there are no more.
+  SegmentId emptiest_segment(uint32_t skip = 0) const noexcept;
   void begin_drain(SegmentId segment) noexcept;
   void cancel_drain(SegmentId segment) noexcept;
   bool is_draining(SegmentId segment) const noexcept;
@@ -77,6 +77,10 @@ class ShardMemory {
   // or the segment has gone back.
   bool visit_residents(SegmentId segment, uint64_t* position, uint32_t count_max,
                        const std::function<void(const Resident&)>& visit);
+
+  // Whether allocations may borrow further segments, as they may at first. What a drain moves
+  // should not: it would fill one segment to empty another.
+  void set_borrowing(bool borrowing) noexcept;
 
   // Returns the reserve to the pool. For a shard that sees the pool's wanted_count() above 0.
   void give_back_reserve() noexcept;

@@ -1,0 +1,323 @@
+// Random work on an object store under tight memory, compared with a map.
+//
+// The store may forget what its pools may evict, so a missing object is checked against the count
+// of evictions: every one that the map has and the store has not must have been counted.
+#include <doctest/doctest.h>
+
+#include <deque>
+#include <random>
+
+#include "tests/native/store/store_fixture.h"
+
+namespace kvstrata {
+namespace {
+
+struct Expected {
+  Value value;
+  uint64_t expiry_ms = UINT64_MAX;
+};
+
+struct PoolModel {
+  PoolId id = 0;
+  bool may_evict = true;
+  bool immutable = false;
+  std::map<std::string, Expected> objects;
+  uint64_t lost = 0;  // Gone without a word.
+};
+
+// References on an object's chunks, and what must lie there until they are given back.
+struct Reader {
+  std::vector<Extent> extents;
+  std::vector<Value> chunks;
+};
+
+class Model {
+ public:
+  Model(uint64_t memory_bytes, uint64_t seed) : store_(memory_bytes), random_(seed) {
+    add_pool(0, EvictionKind::Lru, 0, false);
+    add_pool(1, EvictionKind::S3Fifo, 0, false);
+    add_pool(2, EvictionKind::None, memory_bytes / 4, false);
+    add_pool(3, EvictionKind::Lru, memory_bytes / 8, true);
+    add_pool(4, EvictionKind::None, 0, false);
+  }
+
+  void step() {
+    PoolModel& pool = models_[random_() % models_.size()];
+    Partition& partition = *store_.store.partition(pool.id);
+    std::string key = "key" + std::to_string(random_() % 200);
+    uint32_t dice = random_() % 16;
+    if (dice < 5) put(pool, partition, key);
+    if (dice == 5) append(pool, partition, key);
+    if (dice >= 6 && dice < 9) check_value(pool, partition, key);
+    if (dice == 9) remove(pool, partition, key);
+    if (dice == 10) expire(pool, partition, key);
+    if (dice == 11) begin_write(pool, key);
+    if (dice == 12) end_write();
+    if (dice == 13) begin_read(partition, key);
+    if (dice == 14) end_read();
+    if (dice == 15) pass_time();
+    check_books();
+  }
+
+  // With writes and readers out of the way, what is used is what the pools say.
+  void check_quiet() {
+    while (!writes_.empty()) end_write();
+    while (!readers_.empty()) end_read();
+    CHECK(store_.used_bytes() == store_.pool_bytes());
+    CHECK(store_.store.reserved_bytes() == 0);
+    for (PoolModel& pool : models_) check_pool(pool);
+  }
+
+  void check_removed() {
+    check_quiet();
+    for (PoolModel& pool : models_) {
+      Partition& partition = *store_.store.partition(pool.id);
+      for (const auto& [key, expected] : pool.objects) store_.remove(partition, key);
+      CHECK(partition.index.size() == 0);
+      CHECK(partition.expiring_count == 0);
+    }
+    CHECK(!store_.store.has_expiring());
+    store_.check_empty();
+  }
+
+  uint64_t evictions() const {
+    uint64_t sum = 0;
+    for (const auto& [id, books] : store_.pools) sum += books->statistics.evictions.value();
+    return sum;
+  }
+
+ private:
+  void add_pool(PoolId id, EvictionKind eviction, uint64_t quota_bytes, bool immutable) {
+    store_.add_pool(id, eviction, quota_bytes, immutable);
+    PoolModel model;
+    model.id = id;
+    model.may_evict = eviction != EvictionKind::None;
+    model.immutable = immutable;
+    models_.push_back(std::move(model));
+  }
+
+  Value random_value() {
+    static constexpr size_t kBoundaries[] = {
+        0, 1, 4096, 8100, 8192, limits::kChunkBytes, 2 * limits::kChunkBytes};
+    size_t length = random_() % 200;
+    switch (random_() % 8) {
+      case 0:
+        length = random_() % 20'000;
+        break;
+      case 1:
+        length = random_() % (3 * limits::kChunkBytes);
+        break;
+      case 2:
+        length = kBoundaries[random_() % std::size(kBoundaries)] + random_() % 3;
+        break;
+      default:
+        break;
+    }
+    return make_value(length, random_());
+  }
+
+  bool is_there(const PoolModel& pool, const std::string& key) const {
+    auto found = pool.objects.find(key);
+    return found != pool.objects.end() && found->second.expiry_ms > store_.store.now_ms();
+  }
+
+  // The store has no such object: the model forgets it too, and counts it unless it had expired.
+  void note_absent(PoolModel& pool, const std::string& key) {
+    if (is_there(pool, key)) {
+      REQUIRE(pool.may_evict);
+      ++pool.lost;
+    }
+    pool.objects.erase(key);
+  }
+
+  void put(PoolModel& pool, Partition& partition, const std::string& key) {
+    PutOptions options;
+    options.if_absent = random_() % 4 == 0;
+    if (random_() % 4 == 0) options.ttl_ms = 1 + random_() % 5000;
+    uint64_t expiry = options.ttl_ms == 0 ? UINT64_MAX : store_.store.now_ms() + options.ttl_ms;
+    Value value = random_value();
+    CommitOutcome outcome = store_.put(partition, key, value, options);
+    settle(pool, key, outcome, {std::move(value), expiry}, options.if_absent);
+  }
+
+  void settle(PoolModel& pool, const std::string& key, const CommitOutcome& outcome,
+              Expected expected, bool if_absent) {
+    switch (outcome.status) {
+      case Status::Ok:
+        REQUIRE(outcome.value_length == expected.value.size());
+        if (outcome.result == WriteResult::Created) note_absent(pool, key);
+        if (outcome.result == WriteResult::Replaced) REQUIRE(is_there(pool, key));
+        if (outcome.result == WriteResult::Replaced) REQUIRE(!pool.immutable);
+        pool.objects[key] = std::move(expected);
+        return;
+      case Status::Exists:
+        REQUIRE(if_absent);
+        REQUIRE(is_there(pool, key));
+        return;
+      case Status::Immutable:
+        REQUIRE(pool.immutable);
+        REQUIRE(is_there(pool, key));
+        return;
+      default:
+        REQUIRE((outcome.status == Status::NoSpace || outcome.status == Status::TooLarge));
+    }
+  }
+
+  void append(PoolModel& pool, Partition& partition, const std::string& key) {
+    bool there = is_there(pool, key);
+    uint64_t length = there ? pool.objects[key].value.size() : 0;
+    if (length > 4 * limits::kChunkBytes) return;
+    uint64_t at = random_() % 8 == 0 ? length + 1 : length;
+    Value value = random_value();
+    CommitOutcome outcome = store_.append(partition, key, value, at);
+    if (outcome.status == Status::Ok) {
+      if (outcome.result == WriteResult::Created) {
+        REQUIRE(at == 0);
+        note_absent(pool, key);
+        pool.objects[key] = {std::move(value)};
+        return;
+      }
+      REQUIRE(there);
+      REQUIRE(at == length);
+      Value& whole = pool.objects[key].value;
+      whole.insert(whole.end(), value.begin(), value.end());
+      REQUIRE(outcome.value_length == whole.size());
+    } else if (outcome.status == Status::Mismatch) {
+      bool evicted = store_.store.find(partition, store_.hash(key), as_bytes(key)) == 0;
+      if (evicted) note_absent(pool, key);
+      REQUIRE((evicted || at != length));
+    } else {
+      REQUIRE((outcome.status == Status::NoSpace || outcome.status == Status::TooLarge));
+    }
+  }
+
+  void check_value(PoolModel& pool, Partition& partition, const std::string& key) {
+    std::optional<Value> value = store_.get(partition, key);
+    if (!value) {
+      note_absent(pool, key);
+      return;
+    }
+    REQUIRE(is_there(pool, key));
+    REQUIRE(*value == pool.objects[key].value);
+  }
+
+  void remove(PoolModel& pool, Partition& partition, const std::string& key) {
+    if (!store_.remove(partition, key)) {
+      note_absent(pool, key);
+      return;
+    }
+    REQUIRE(is_there(pool, key));
+    pool.objects.erase(key);
+  }
+
+  void expire(PoolModel& pool, Partition& partition, const std::string& key) {
+    uint64_t ttl_ms = random_() % 3 == 0 ? kTtlNever : 1 + random_() % 5000;
+    Status status = store_.store.expire(partition, store_.hash(key), as_bytes(key), ttl_ms);
+    if (status == Status::NotFound) {
+      note_absent(pool, key);
+      return;
+    }
+    REQUIRE(is_there(pool, key));
+    if (status != Status::Ok) return;
+    pool.objects[key].expiry_ms = ttl_ms == kTtlNever ? UINT64_MAX : store_.store.now_ms() + ttl_ms;
+  }
+
+  void begin_write(PoolModel& pool, const std::string& key) {
+    if (writes_.size() >= 4) return;
+    OpenWrite write{.key = key, .value = random_value()};
+    Partition& partition = *store_.store.partition(pool.id);
+    if (store_.open(partition, &write) != Status::Ok) return;
+    writes_.push_back({pool.id, std::move(write)});
+  }
+
+  void end_write() {
+    if (writes_.empty()) return;
+    std::swap(writes_.front(), writes_[random_() % writes_.size()]);
+    auto [id, write] = std::move(writes_.front());
+    writes_.pop_front();
+    if (random_() % 2 == 0) {
+      store_.store.abort(write.location);
+      return;
+    }
+    CommitOutcome outcome = store_.commit(*store_.store.partition(id), &write);
+    settle(models_[id], write.key, outcome, {std::move(write.value)}, false);
+  }
+
+  void begin_read(Partition& partition, const std::string& key) {
+    Location location = store_.store.find(partition, store_.hash(key), as_bytes(key));
+    if (location == 0 || !store_.store.view(location).has(kIsChunked)) return;
+    Reader reader;
+    RecordView record = store_.store.view(location);
+    for (uint32_t index = 0; index < record.chunk_count(); ++index) {
+      Bytes piece = store_.store.piece(location, index);
+      reader.extents.push_back(record.extent(index));
+      reader.chunks.emplace_back(piece.begin(), piece.end());
+      store_.store.retain(reader.extents.back());
+    }
+    readers_.push_back(std::move(reader));
+    if (readers_.size() > 4) end_read();
+  }
+
+  void end_read() {
+    if (readers_.empty()) return;
+    const Reader& reader = readers_.front();
+    for (size_t index = 0; index < reader.extents.size(); ++index) {
+      Bytes now(store_.store.at(reader.extents[index].offset), reader.chunks[index].size());
+      REQUIRE(equal(now, reader.chunks[index]));
+      store_.store.release(reader.extents[index]);
+    }
+    readers_.pop_front();
+  }
+
+  void pass_time() {
+    store_.store.set_clock(store_.store.now_ms() + random_() % 1000);
+    store_.store.maintain();
+  }
+
+  void check_books() {
+    uint64_t pool_bytes = 0;
+    for (PoolModel& pool : models_) {
+      Partition& partition = *store_.store.partition(pool.id);
+      const auto& books = *store_.pools.at(pool.id);
+      REQUIRE(partition.index.size() == books.statistics.objects.value());
+      REQUIRE(books.usage.bytes.load() == books.statistics.bytes.value());
+      if (!pool.may_evict) REQUIRE(books.statistics.evictions.value() == 0);
+      pool_bytes += books.statistics.bytes.value();
+    }
+    REQUIRE(store_.used_bytes() >= pool_bytes);
+  }
+
+  void check_pool(PoolModel& pool) {
+    Partition& partition = *store_.store.partition(pool.id);
+    const PoolStatistics& statistics = store_.pools.at(pool.id)->statistics;
+    std::map<std::string, Expected> objects = pool.objects;
+    for (const auto& [key, expected] : objects) check_value(pool, partition, key);
+    CHECK(partition.index.size() == pool.objects.size());
+    CHECK(pool.lost <= statistics.evictions.value());
+    CHECK(statistics.corruptions.value() == 0);
+  }
+
+  StoreFixture store_;
+  std::mt19937_64 random_;
+  std::deque<PoolModel> models_;
+  std::deque<std::pair<PoolId, OpenWrite>> writes_;
+  std::deque<Reader> readers_;
+};
+
+}  // namespace
+
+TEST_CASE("random work on an object store agrees with a map") {
+  for (uint64_t seed : {1, 2, 3, 4, 5, 6}) {
+    CAPTURE(seed);
+    Model model((seed % 2 + 1) * (16 << 20), seed);
+    for (uint32_t step = 0; step < 3000; ++step) {
+      CAPTURE(step);
+      model.step();
+      if (step % 500 == 499) model.check_quiet();
+    }
+    CHECK(model.evictions() > 50);
+    model.check_removed();
+  }
+}
+
+}  // namespace kvstrata

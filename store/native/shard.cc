@@ -270,7 +270,10 @@ void Shard::retry_waiting() {
     uint64_t before = store_.reclaim_count();
     Status status = perform(store_, store_.partition(work.command->pool), index_, work);
     if (status == Status::Busy && now_ns_ < work.command->deadline_ns) {
-      if (store_.reclaim_count() == before) break;  // Others must make room.
+      if (store_.reclaim_count() == before) {
+        wake_others();
+        break;
+      }
       continue;
     }
     if (status == Status::Busy) give_up(store_, work);
@@ -278,6 +281,14 @@ void Shard::retry_waiting() {
     send_home(work);
   }
   progressing_ = !waiting_.empty() && store_.reclaim_count() != reclaimed;
+}
+
+// A write here waits for what the other shards can spare: they look at once, asleep or not.
+void Shard::wake_others() {
+  for (uint32_t other = 0; other < node_->shard_count(); ++other) {
+    if (other == index_) continue;
+    node_->shard(other).post([](Shard& shard) { shard.maintenance_due_ = true; });
+  }
 }
 
 void Shard::send_home(const Work& work) {

@@ -76,6 +76,7 @@ class Shard {
   void reap();
   void perform_for(const Work& work);
   void send_home(const Work& work);
+  void wake_others();
   void work_done(const Work& work);
   void expire_admin_calls();
   int timeout_ms() const noexcept;

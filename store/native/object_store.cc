@@ -139,6 +139,7 @@ uint64_t ObjectStore::memory_of(Location location) const noexcept {
 void ObjectStore::link(Partition& partition, uint64_t hash, Location location) noexcept {
   RecordView record = view(location);
   record.set(kOpen, false);
+  record.set(kLaidAgain, false);
   uint64_t bytes = memory_of(location);
   partition.statistics->objects.add();
   partition.statistics->bytes.add(bytes);

@@ -134,12 +134,14 @@ Status ObjectStore::allocate_chunks(Location location) {
   if (!record.has(kIsChunked)) return Status::Ok;
   Status status = make_room_for_chunks(record);
   if (status != Status::Ok) return status;
-  bool may_lay_again = record.header().version == 0;  // Not an append, which shares chunks.
+  // Once a record, or it would wait for ever; not an append, which shares chunks.
+  bool may_lay_again = record.header().version == 0 && !record.has(kLaidAgain);
   while (record.table().allocated_count < record.table().chunk_count) {
     uint32_t index = record.table().allocated_count;
     ArenaOffset offset = 0;
     status = allocate(record.chunk_length(index), true, location, &offset);
     if (status == Status::NoSpace && std::exchange(may_lay_again, false)) {
+      record.set(kLaidAgain, true);
       // Among what was evicted later they lie so that gaps are left: now there is nothing in the
       // way.
       free_chunks(location);

@@ -62,8 +62,9 @@ enum RecordFlag : uint8_t {
   kHasExpiry = 1,
   kHasAttributes = 2,
   kIsChunked = 4,
-  kInExtent = 8,  // The record lies in an extent, not a cell.
-  kOpen = 16,     // Being written; not in the index, not to be moved.
+  kInExtent = 8,    // The record lies in an extent, not a cell.
+  kOpen = 16,       // Being written; not in the index, not to be moved.
+  kLaidAgain = 32,  // While open: the chunks were given back once, to be laid without gaps.
 };
 
 struct ChunkTableHeader {

@@ -51,9 +51,10 @@ def fill(store: LocalStore, size: int) -> list[str]:
 def test_without_eviction_a_full_store_refuses_and_space_comes_back(
     start: Start, size: int
 ) -> None:
-    store = start("32MiB", eviction="none")
+    mib = 16 if size < 1_000 else 32
+    store = start(f"{mib}MiB", eviction="none")
     keys = fill(store, size)
-    assert len(keys) * size > 0.6 * 32 * MIB
+    assert len(keys) * size > 0.6 * mib * MIB
     assert not store.exists(f"{size}-{len(keys)}")
     for seed, key in enumerate(keys):
         assert store.get(key) == content(size, seed)
@@ -124,9 +125,9 @@ def test_small_then_large_then_small_again(start: Start) -> None:
         for begin in range(0, count, 10_000):
             numbers = range(begin, begin + 10_000)
             store.put_many([(b"%032d" % i, b"%08d%08d" % (i, generation)) for i in numbers])
-        keys = [b"%032d" % i for i in range(count)]
+        keys = [b"%032d" % i for i in range(count // 2, count)]
         found = {value for value in store.get_many(keys) if value is not None}
-        assert len(found) > 0.5 * count
+        assert len(found) > 0.4 * count
         assert all(value[8:] == b"%08d" % generation for value in found)
         assert store.get(keys[-1]) == b"%08d%08d" % (count - 1, generation)
 

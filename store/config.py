@@ -86,7 +86,7 @@ class NodeConfig(_Section):
         default=True, description="Ask for huge pages; where there are none, ordinary ones serve."
     )
     spin: Duration = Field(
-        default=50e-6,
+        default=100e-6,
         ge=0,
         le=0.01,
         description="Seconds a shard looks for work before it sleeps; 0 sleeps at once.",

@@ -11,7 +11,7 @@ from kvstrata.store.units import parse_duration
 DEFAULT_URL: Final = f"kvstrata://127.0.0.1:{limits.DATA_PORT}"
 
 # Long enough for a node on the same host to answer a small request, short enough to be no waste.
-_SPIN_US_DEFAULT: Final = 50
+_SPIN_US_DEFAULT: Final = 100
 _SPIN_US_MAX: Final = 10_000
 
 

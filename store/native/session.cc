@@ -12,8 +12,8 @@ namespace kvstrata {
 
 namespace {
 
-// Read or sent by one system call: some 40 us of copying. Then the turn's length is looked at.
-constexpr uint64_t kStepBytes = 128 * 1024;
+// What only comes in several of these steps is bulk data.
+constexpr uint64_t kBulkBytes = 128 * 1024;
 constexpr size_t kReadBytesMin = 16 * 1024;
 
 }  // namespace
@@ -61,7 +61,8 @@ bool Session::read_once() {
 bool Session::read_data() {
   MutableBytes buffer = shard_->read_buffer();
   MutableBytes target = state_ == State::Data ? data_target() : buffer;
-  target = target.first(std::min({target.size(), size_t{kStepBytes}, size_t{value_left_}}));
+  target =
+      target.first(std::min({target.size(), size_t{shard_->step_bytes()}, size_t{value_left_}}));
   bool dropped = state_ == State::Discard;
   // Dropped bytes land in the very buffer that what follows would need.
   iovec second = dropped ? iovec{} : iovec{buffer.data(), buffer.size()};
@@ -82,7 +83,7 @@ int64_t Session::receive(const std::array<iovec, 2>& vectors) {
   if (count > 0) {
     progress_bytes_ += static_cast<uint64_t>(count);
     shard_->statistics().received_bytes.add(static_cast<uint64_t>(count));
-    if (value_left_ > kStepBytes) shard_->note_bulk();
+    if (value_left_ > kBulkBytes) shard_->note_bulk();
   } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
     close();
   }
@@ -274,8 +275,9 @@ bool Session::send_output() {
   uint64_t sent_now = 0;
   socket_full_ = false;
   while (!output_.empty() && !socket_full_ && (sent_now == 0 || !shard_->turn_is_long())) {
-    uint64_t due = std::min(kStepBytes, output_.pinned_bytes() + output_.owned_bytes());
-    int64_t sent = output_.flush(socket_.fd(), kStepBytes, &released);
+    uint64_t step = shard_->step_bytes();
+    uint64_t due = std::min(step, output_.pinned_bytes() + output_.owned_bytes());
+    int64_t sent = output_.flush(socket_.fd(), step, &released);
     bool broken = sent < 0 && errno != EAGAIN && errno != EINTR;
     if (broken) {
       shard_->release(&released);

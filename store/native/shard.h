@@ -55,6 +55,8 @@ class Shard {
   void hand_over(Session* session, uint32_t shard, const ClientHello& hello, Bytes unread);
   void adopt(Socket socket, std::string peer);
   MutableBytes read_buffer() noexcept { return {read_buffer_.data(), read_buffer_.size()}; }
+  // How much a session reads or sends by one system call.
+  uint64_t step_bytes() const noexcept;
   // Large data are under way, in either direction.
   void note_bulk() noexcept { bulk_ = true; }
   bool stopping() const noexcept { return stop_deadline_ns_ != 0; }
@@ -109,6 +111,8 @@ class Shard {
   bool progressing_ = false;  // Room is being made for `waiting_`: don't sleep.
   bool reap_due_ = false;
   bool bulk_ = false;
+  const Session* last_served_ = nullptr;
+  uint64_t crowded_ns_ = 0;    // When two sessions were last served one after the other.
   bool gauges_stale_ = false;  // Work was done since they were published.
   bool drained_ = false;
   bool letters_seen_ = false;

@@ -69,8 +69,8 @@ struct SegmentPool::State {
   std::condition_variable changed;
   bool lend_untouched = true;
   uint32_t under_way_count = 0;  // Being populated and not yet in `ready`.
-  std::vector<SegmentId> ready;  // Taken from the back; with `lend_untouched`, those being populated
-                                 // lie in front.
+  std::vector<SegmentId> ready;  // Taken from the back; with `lend_untouched`, those being
+                                 // populated lie in front.
   std::vector<SegmentId> behind;
   std::vector<bool> lent;
   SegmentId untouched = 0;

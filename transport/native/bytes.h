@@ -1,4 +1,5 @@
-// Little-endian integers in raw memory, and a growing byte buffer that does not clear what it allocates.
+// Little-endian integers in raw memory, and a growing byte buffer that does not clear what it
+// allocates.
 #pragma once
 
 #include <bit>
@@ -16,7 +17,8 @@ namespace kvstrata {
 using Bytes = std::span<const std::byte>;
 using MutableBytes = std::span<std::byte>;
 
-static_assert(std::endian::native == std::endian::little, "big-endian machines need byte swaps here");
+static_assert(std::endian::native == std::endian::little,
+              "big-endian machines need byte swaps here");
 
 template <typename Integer>
 Integer load_le(const std::byte* from) noexcept {
@@ -65,7 +67,8 @@ class ByteBuffer {
   void truncate(size_t size) noexcept { size_ = size < size_ ? size : size_; }
   void release_memory() noexcept { *this = ByteBuffer(); }
 
-  // Room for `count` more bytes, uninitialised; the returned pointer is where they begin. Throws std::bad_alloc.
+  // Room for `count` more bytes, uninitialised; the returned pointer is where they begin. Throws
+  // std::bad_alloc.
   std::byte* extend(size_t count) {
     if (size_ + count > capacity_) grow(size_ + count);
     std::byte* begin = data_ + size_;

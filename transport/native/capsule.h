@@ -1,6 +1,8 @@
-// Capsules and completions as bytes (transport/PROTOCOL.md, sections 2 and 3). Knows nothing of what keys mean.
+// Capsules and completions as bytes (transport/PROTOCOL.md, sections 2 and 3). Knows nothing of
+// what keys mean.
 //
-// Decoding never copies: an Entry points into the body it was read from. Every length is checked before it is used.
+// Decoding never copies: an Entry points into the body it was read from. Every length is checked
+// before it is used.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +29,8 @@ enum class Opcode : uint8_t {
 };
 
 constexpr uint8_t kCompletionBit = 0x80;
-constexpr uint8_t kFlagMore = 1;           // Completion: further ones for this command follow.
-constexpr uint32_t kFlagIfAbsent = 1;      // Write fields.
+constexpr uint8_t kFlagMore = 1;       // Completion: further ones for this command follow.
+constexpr uint32_t kFlagIfAbsent = 1;  // Write fields.
 constexpr uint64_t kTtlNever = UINT64_MAX;
 constexpr size_t kHeaderBytes = 32;
 
@@ -106,7 +108,8 @@ struct Entry {
   Bytes payload;              // Admin.
 };
 
-// Reads a header; false when a length or count is beyond the protocol's limits, which leaves the stream without meaning.
+// Reads a header; false when a length or count is beyond the protocol's limits, which leaves the
+// stream without meaning.
 bool decode(const std::byte* from, RequestHeader* header) noexcept;
 bool decode(const std::byte* from, CompletionHeader* header) noexcept;
 // `capsule` is header and body, contiguous.
@@ -200,7 +203,8 @@ class OutcomeReader {
   Bytes body_;
 };
 
-// Appends a capsule to a buffer: begin_*(), then entries or outcomes, then finish(), which fills in lengths and the CRC.
+// Appends a capsule to a buffer: begin_*(), then entries or outcomes, then finish(), which fills in
+// lengths and the CRC.
 class CapsuleWriter {
  public:
   explicit CapsuleWriter(ByteBuffer* buffer) noexcept : buffer_(buffer) {}

@@ -59,8 +59,8 @@ struct NodeHello {
 void encode(const ClientHello& hello, ByteBuffer* buffer);
 void encode(const NodeHello& hello, ByteBuffer* buffer);
 
-// `hello` is prefix and body, its CRC checked. Returns: Ok; Invalid (malformed), Unsupported (required attribute unknown);
-// `error` says what was wrong.
+// `hello` is prefix and body, its CRC checked. Returns: Ok; Invalid (malformed), Unsupported
+// (required attribute unknown); `error` says what was wrong.
 Status decode(Bytes hello, ClientHello* client, std::string* error);
 Status decode(Bytes hello, NodeHello* node, std::string* error);
 

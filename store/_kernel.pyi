@@ -1,6 +1,7 @@
 """Typed face of the extension module: the native node, and the native client connection.
 
-The binding converts, releases the GIL and calls; it decides nothing. Times are milliseconds, sizes bytes. A status is the number of
+The binding converts, releases the GIL and calls; it decides nothing. Times are milliseconds, sizes
+bytes. A status is the number of
 transport/PROTOCOL.md section 5, or one of the two that only a client sees: CLOSED and TIMED_OUT.
 """
 
@@ -10,7 +11,8 @@ from typing import Any, Final, final
 from typing_extensions import Buffer
 
 CLOSED: Final = 32  # The connection broke before the outcome was known.
-TIMED_OUT: Final = 33  # The caller's own timeout passed; the connection is closed, so the buffer is the caller's again.
+# The caller's own timeout passed; the connection is closed, so the buffer is the caller's again.
+TIMED_OUT: Final = 33
 
 def version() -> str: ...
 def status_name(status: int) -> str: ...
@@ -22,7 +24,8 @@ def chunk_checksum(data: Buffer) -> int: ...
 class Operation:
     """One request and, once `done`, its outcomes. Holds its keys and buffers alive until then.
 
-    `status` is the status of the whole; `message` a text where the node gave one. Lists have one element a key, in order.
+    `status` is the status of the whole; `message` a text where the node gave one. Lists have one
+    element a key, in order.
     """
 
     done: bool
@@ -34,7 +37,8 @@ class Operation:
 
 @final
 class Get(Operation):
-    """GET or GET_RANGE of one key into a buffer, or into memory that `allocate(size)` returns once the size is known.
+    """GET or GET_RANGE of one key into a buffer, or into memory that `allocate(size)` returns once
+    the size is known.
 
     Without either, the value becomes a `bytes` object in `value`.
     """
@@ -57,7 +61,9 @@ class Get(Operation):
 
 @final
 class GetMany(Operation):
-    """GET of many keys, in capsules as large as the protocol allows and all in flight within the credits."""
+    """GET of many keys, in capsules as large as the protocol allows and all in flight within the
+    credits.
+    """
 
     def __init__(self, keys: Sequence[Buffer], buffers: Sequence[Buffer] | None = None) -> None: ...
 
@@ -132,7 +138,8 @@ class Admin(Operation):
 class Connection:
     """One capsule connection of a client; used by one thread at a time.
 
-    The same state machine serves blocking callers (`execute`) and event loops (`fileno`, `submit`, `progress`).
+    The same state machine serves blocking callers (`execute`) and event loops (`fileno`, `submit`,
+    `progress`).
     """
 
     def __init__(
@@ -149,7 +156,9 @@ class Connection:
         spin_us: int,
         timeout_ms: int,
     ) -> None:
-        """Connect and exchange hellos, GIL released. Look at `status` and `message` afterwards: nothing is raised for a refusal."""
+        """Connect and exchange hellos, GIL released. Look at `status` and `message` afterwards:
+        nothing is raised for a refusal.
+        """
 
     status: int  # OK while usable.
     message: str
@@ -164,7 +173,9 @@ class Connection:
     pool_kind: int
 
     def execute(self, operations: Sequence[Operation], timeout_ms: int) -> None:
-        """Submit all, then wait for all, GIL released. On a timeout the connection is closed and what is left becomes TIMED_OUT."""
+        """Submit all, then wait for all, GIL released. On a timeout the connection is closed and
+        what is left becomes TIMED_OUT.
+        """
 
     def execute_one(self, operation: Operation, timeout_ms: int) -> None:
         """The same for one, the short way."""
@@ -172,21 +183,27 @@ class Connection:
     def fileno(self) -> int: ...
     def submit(self, operation: Operation) -> None: ...
     def progress(self) -> list[Operation]:
-        """Send and receive what goes without waiting; returns the operations that ended. After a fault all of them end as CLOSED."""
+        """Send and receive what goes without waiting; returns the operations that ended. After a
+        fault all of them end as CLOSED.
+        """
 
     @property
     def wants_write(self) -> bool: ...
     @property
     def in_flight(self) -> int: ...
     def close(self) -> None:
-        """Close the socket; operations in flight end as CLOSED and their buffers are not touched afterwards."""
+        """Close the socket; operations in flight end as CLOSED and their buffers are not touched
+        afterwards.
+        """
 
     def abandon(self) -> None:
         """In a forked child: close the descriptor without a word to the peer."""
 
 @final
 class PoolOptions:
-    """One pool as the native node holds it; secrets are (text, rights) pairs, rights as in the hello."""
+    """One pool as the native node holds it; secrets are (text, rights) pairs, rights as in the
+    hello.
+    """
 
     def __init__(
         self,
@@ -246,7 +263,9 @@ class Node:
         """Refuse new work, let transfers end, then close. False if the timeout cut some off."""
 
     def set_pool(self, pool: PoolOptions) -> str:
-        """Create the pool or change what may change. Returns "" or the reason why not (a pool's kind never changes)."""
+        """Create the pool or change what may change. Returns "" or the reason why not (a pool's
+        kind never changes).
+        """
 
     def drop_pool(self, name: str) -> str: ...
     def statistics(self) -> dict[str, object]:
@@ -262,7 +281,8 @@ class Node:
 class LoadDriver:
     """A load generator: many connections of one thread, each with `depth` commands in flight.
 
-    Keys are `key_prefix` and 12 decimal digits, at random or in turn. Nothing is raised for a failure: look at `status`.
+    Keys are `key_prefix` and 12 decimal digits, at random or in turn. Nothing is raised for a
+    failure: look at `status`.
     """
 
     def __init__(
@@ -296,4 +316,6 @@ class LoadDriver:
         """Begin no further commands; `advance` still completes those in flight."""
 
     def report(self) -> dict[str, Any]:
-        """completed_count, absent_count, value_bytes, elapsed_ns, latency_buckets (as statistics), latency_sum_ns."""
+        """completed_count, absent_count, value_bytes, elapsed_ns, latency_buckets (as statistics),
+        latency_sum_ns.
+        """

@@ -1,7 +1,9 @@
 """The one list of limits that code on both sides of the binding shares.
 
-The build turns the constants below into `limits.h` (namespace kvstrata::limits, snake case as here with a leading k);
-relations between them are asserted in tests/unit/store/test_limits.py. Sizes are bytes, times milliseconds unless named.
+The build turns the constants below into `limits.h` (namespace kvstrata::limits, snake case as here
+with a leading k);
+relations between them are asserted in tests/unit/store/test_limits.py. Sizes are bytes, times
+milliseconds unless named.
 """
 
 from typing import Final
@@ -13,7 +15,8 @@ HTTP_PORT: Final = 18480
 # Wire: what a peer may make us hold before anything is checked (PROTOCOL.md, sections 1 and 2).
 HELLO_BODY_BYTES_MAX: Final = 16_384
 CAPSULE_BODY_BYTES_MAX: Final = 1 << 20  # 512 keys of 2 KiB; clients split larger batches.
-# Entries are parsed and looked up within one turn of a shard's loop: 512 take some 100 us from cold memory.
+# Entries are parsed and looked up within one turn of a shard's loop: 512 take some 100 us from
+# cold memory.
 CAPSULE_ENTRY_COUNT_MAX: Final = 512
 KEY_BYTES_MAX: Final = 4_096
 ATTRIBUTE_BYTES_MAX: Final = 1_024  # Kept with an object: dtype and shape fit many times over.
@@ -24,7 +27,8 @@ SLOT_COUNT: Final = 16_384  # As Valkey cluster.
 SHARD_COUNT_MAX: Final = 64
 POOL_COUNT_MAX: Final = 1_024
 
-# A chunk is hashed, and a part of one re-hashed, within one turn of a shard's loop: 512 KiB from cold memory is
+# A chunk is hashed, and a part of one re-hashed, within one turn of a shard's loop: 512 KiB from
+# cold memory is
 # some 50 us, so a range read with two ragged ends stays below the 200 us that a loop may stall.
 CHUNK_BYTES: Final = 512 * 1024
 PAGE_BYTES: Final = 4_096  # Extents are whole pages: direct I/O and memory registration need that.

@@ -1,6 +1,7 @@
 """A node in a process of its own, which tests may stop and kill."""
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -42,6 +43,7 @@ class NodeProcess:
     def stopped(self) -> Iterator[None]:
         """Neither reads nor writes within the block, while its connections stay open."""
         self._process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
         try:
             yield
         finally:

@@ -14,7 +14,9 @@ namespace {
 using Lines = std::vector<std::string>;
 
 std::string field(const char* name, uint64_t value) {
-  return " " + std::string(name) + "=" + std::to_string(value);
+  std::string text = " ";
+  text.append(name).append("=").append(std::to_string(value));
+  return text;
 }
 
 std::string checksum_fields(const ChecksumList& checksums) {

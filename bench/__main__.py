@@ -1,4 +1,4 @@
-"""`python -m bench setup | bars`: sets the peers up, or measures the bars and judges them."""
+"""`python -m bench setup | bars | readme`: sets peers up, measures the bars, writes the figures."""
 
 import argparse
 import os
@@ -17,6 +17,7 @@ from bench.bars import (
 )
 from bench.peers import setup
 from bench.picture import draw
+from bench.readme import rewrite
 from bench.record import FULL, RESULTS, SHORT, Comparison, Plan, table, write
 
 BARS: dict[str, Callable[[Plan], Iterator[Comparison]]] = {
@@ -38,7 +39,11 @@ def main(arguments: Sequence[str]) -> int:
     bars = commands.add_parser("bars", help="measure, print a table, write bench/results/")
     bars.add_argument("names", nargs="*", metavar="BAR", help=f"of {', '.join(BARS)}; else all")
     bars.add_argument("--full", action="store_true", help="more rounds, 10 million keys")
+    commands.add_parser("readme", help="put the last figures into the README")
     chosen = parser.parse_args(arguments)
+    if chosen.command == "readme":
+        print(rewrite())
+        return 0
     setup.set_up()
     if chosen.command == "setup":
         return 0

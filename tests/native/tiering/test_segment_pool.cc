@@ -113,15 +113,31 @@ TEST_CASE("what huge pages were granted is told") {
 }
 
 TEST_CASE("populating stays a few segments ahead of use") {
-  auto pool = make_pool({.memory_bytes = 256 * kMiB, .segment_bytes = 16 * kMiB});
-  CHECK(present_pages(*pool, 0) == 4096);
+  auto pool = make_pool({.memory_bytes = 512 * kMiB, .segment_bytes = 64 * kMiB});
+  CHECK(present_pages(*pool, 0) == 16384);
   REQUIRE(eventually([&] { return pool->statistics().populated_count == 4; }));
   // Not more: memory that is not used yet is left to others.
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   CHECK(pool->statistics().populated_count == 4);
-  CHECK(present_pages(*pool, 15) == 0);
+  CHECK(present_pages(*pool, 7) == 0);
   for (int i = 0; i < 3; ++i) pool->acquire();
   CHECK(eventually([&] { return pool->statistics().populated_count == 7; }));
+}
+
+TEST_CASE("where segments are lent with their pages only, one that comes late is waited for") {
+  auto pool =
+      make_pool({.memory_bytes = 128 * kMiB, .segment_bytes = 16 * kMiB, .lend_untouched = false});
+  for (int count = 0; count < 8; ++count) {
+    SegmentId segment = kNoSegment;
+    CHECK(eventually([&] {
+      segment = pool->acquire();
+      return segment != kNoSegment || !pool->is_arriving();
+    }));
+    REQUIRE(segment != kNoSegment);
+    CHECK(present_pages(*pool, segment) == 4096);
+  }
+  CHECK(pool->acquire() == kNoSegment);
+  CHECK(!pool->is_arriving());
 }
 
 TEST_CASE("full population covers every segment, lent ones too, and spares their content") {

@@ -79,14 +79,14 @@ format: build/stamps/check ## Format all sources in place
 # ---- test ----
 
 .PHONY: test
-test: native fuzz tsan asan examples pytest ## All tests but the soak runs, ends with pytest's
+test: fuzz tsan asan examples pytest ## All tests but the soak runs, ends with pytest's
 
 .PHONY: pytest
 pytest: build/stamps/install build/stamps/system-test ## The Python tests; `make pytest only=tests/unit`
 	pytest -m "not soak" $(only)
 
 .PHONY: native
-native: build/stamps/venv build/stamps/system-test ## The core's own tests
+native: build/stamps/venv build/stamps/system-test ## The core's own tests, unsanitized (asan runs them too)
 	cmake --preset native >build/native.log
 	cmake --build build/native
 	ctest --test-dir build/native --output-on-failure

@@ -233,7 +233,6 @@ Status write(ObjectStore& store, Partition& partition, Opcode opcode, Task* task
 }  // namespace
 
 void Task::reset() noexcept {
-  entry = Entry{};
   hash = 0;
   shard = 0;
   status = Status::Ok;
@@ -259,9 +258,8 @@ Task& Command::add_task() {
   return task;
 }
 
-void Command::reset() noexcept {
-  // A batch of thousands is rare: let its tasks go.
-  if (tasks.size() > 64) tasks = std::vector<Task>();
+void Command::reset(bool keeps_tasks) noexcept {
+  if (!keeps_tasks) tasks = std::vector<Task>();
   task_count = 0;
   session = nullptr;
   pending = 0;

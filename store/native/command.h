@@ -76,7 +76,8 @@ struct Command {
   uint32_t task_count = 0;
 
   Task& add_task();
-  void reset() noexcept;
+  // `keeps_tasks`: for the next batch; hundreds of them take some 200 KiB.
+  void reset(bool keeps_tasks) noexcept;
 };
 
 struct Work {

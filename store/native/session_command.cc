@@ -198,10 +198,10 @@ bool Session::read_entries(Command* command, const RequestHeader& header, Bytes 
   uint64_t value_bytes_max = shard_->store().value_bytes_max();
   uint64_t data_length = 0;
   EntryReader reader(command->opcode, header.entry_count, body);
-  Entry entry;
-  while (reader.next(&entry)) {
+  for (uint32_t count = 0; count < header.entry_count; ++count) {
     Task& task = command->add_task();
-    task.entry = entry;
+    Entry& entry = task.entry;
+    if (!reader.next(&entry)) return false;
     task.status = check_entry(entry, command->opcode, value_bytes_max);
     if (shard_count > 1) task.shard = slot_shard(key_slot(entry.key), shard_count);
     if (!opcode_writes(command->opcode)) continue;

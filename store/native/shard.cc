@@ -29,14 +29,16 @@ constexpr uint64_t kTickNs = 100'000'000;
 constexpr int kIdleMs = 1000;
 constexpr int kMemoryWaitMs = 1;  // While other shards make room.
 // A turn handles events for this long, then looks again: what is left is reported again.
-constexpr uint64_t kTurnNs = 100'000;
+constexpr uint64_t kTurnNs = 60'000;
 // Even if the turn is long already: a stream of events must not hold up for ever what is due.
 constexpr size_t kSessionsPerTurnMin = 2;
-constexpr uint64_t kStepBytes = 128 * 1024;
+constexpr uint64_t kStepBytes = 64 * 1024;
 constexpr uint64_t kStepBytesAlone = 512 * 1024;
 constexpr uint64_t kCrowdedNs = 10'000'000;
 constexpr uint32_t kAcceptsPerTurn = 32;
 constexpr uint32_t kSessionsPerTick = 512;
+// Idle commands that keep room for a batch; further ones give it back.
+constexpr size_t kBatchesKept = 32;
 constexpr uint64_t kRetryNs = 50'000;  // Of making room, in one turn.
 
 uint64_t wall_clock_ms() noexcept {
@@ -181,7 +183,7 @@ void Shard::handle(uint64_t token, uint32_t events) {
   }
   auto* session = reinterpret_cast<Session*>(token);
   if (session->closed()) return;  // By an earlier event of this turn.
-  if (session != std::exchange(last_served_, session)) crowded_ns_ = now_ns_;
+  note_served(session);
   if ((events & EPOLLOUT) != 0) session->on_writable();
   if (!session->closed() && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
     session->on_readable();
@@ -242,7 +244,7 @@ Command* Shard::take_command() {
 }
 
 void Shard::return_command(Command* command) {
-  command->reset();
+  command->reset(free_commands_.size() < kBatchesKept);
   free_commands_.push_back(command);
 }
 
@@ -317,6 +319,10 @@ void Shard::continue_later(Session* session) {
 
 bool Shard::turn_is_long() const noexcept { return TurnWatch::monotonic_ns() - now_ns_ > kTurnNs; }
 
+void Shard::note_served(const Session* session) noexcept {
+  if (session != std::exchange(last_served_, session)) crowded_ns_ = now_ns_;
+}
+
 // Each step wakes the peer, which costs as much as copying 100 KiB where both share a core. So a
 // session that is served alone takes long steps, of some 100 us of copying; one that others wait
 // for takes short ones.
@@ -339,6 +345,7 @@ void Shard::flush_sessions() {
   size_t done = 0;
   for (; done < count && (done < kSessionsPerTurnMin || !turn_is_long()); ++done) {
     flush_due_[done]->flush_due = false;
+    note_served(flush_due_[done]);
     flush_due_[done]->flush();
   }
   flush_due_.erase(flush_due_.begin(), flush_due_.begin() + static_cast<ptrdiff_t>(done));

@@ -70,6 +70,7 @@ class Shard {
   uint32_t wait();
   void turn(uint32_t event_count);
   void handle(uint64_t token, uint32_t events);
+  void note_served(const Session* session) noexcept;
   void accept_connections();
   void flush_sessions();
   void continue_sessions();
@@ -111,9 +112,9 @@ class Shard {
   bool progressing_ = false;  // Room is being made for `waiting_`: don't sleep.
   bool reap_due_ = false;
   bool bulk_ = false;
-  const Session* last_served_ = nullptr;
-  uint64_t crowded_ns_ = 0;    // When two sessions were last served one after the other.
-  bool gauges_stale_ = false;  // Work was done since they were published.
+  const Session* last_served_ = nullptr;  // Only ever compared.
+  uint64_t crowded_ns_ = 0;               // When two sessions were last served one after the other.
+  bool gauges_stale_ = false;             // Work was done since they were published.
   bool drained_ = false;
   bool letters_seen_ = false;
   bool stopped_cleanly_ = true;

@@ -15,6 +15,7 @@ namespace {
 // What only comes in several of these steps is bulk data.
 constexpr uint64_t kBulkBytes = 128 * 1024;
 constexpr size_t kReadBytesMin = 16 * 1024;
+constexpr size_t kSmallInputBytes = 32 * 1024;
 
 }  // namespace
 
@@ -145,10 +146,12 @@ void Session::consume_input() {
 }
 
 // Tells the node what this connection's input takes; false if that was too much, and the connection
-// is closed.
+// is closed. Little is never too much: those that hold back large capsules must not keep others
+// from being served.
 bool Session::account_input() {
   uint64_t before = std::exchange(accounted_bytes_, input_.capacity());
-  if (shard_->node().rebuffer(before, accounted_bytes_)) return true;
+  bool fits = shard_->node().rebuffer(before, accounted_bytes_);
+  if (fits || accounted_bytes_ <= kSmallInputBytes) return true;
   shard_->statistics().connections_dropped_budget.add();
   close();
   return false;

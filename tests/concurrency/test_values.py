@@ -11,9 +11,12 @@ import pytest
 import kvstrata
 from kvstrata import LocalStore, PoolConfig, _kernel
 from kvstrata.store import limits
+from kvstrata.store.url import parse
 from tests.concurrency.crowd import crowd
 from tests.concurrency.stalled import StalledClient, live_bytes
 from tests.contract.contents import check_described, content, described, wait_until
+from tests.e2e.reference_client import RawConnection, client_hello
+from tests.unit.transport import reference_decoder as wire
 
 MIB = 1 << 20
 CHUNK = limits.CHUNK_BYTES
@@ -226,12 +229,20 @@ def test_stalled_readers_survive_eviction_and_moves() -> None:
                 reader.vanish()
 
 
+def send_half_a_put(store: LocalStore, key: bytes, value: bytes) -> None:
+    """Announces the value, sends half of it and leaves."""
+    target = parse(store.node_url)
+    hello = client_hello(target.pool, target.secret)
+    with RawConnection(target.port, hello) as writer:
+        entry = wire.put_entry(key, value, writer.chunk_bytes)
+        capsule = wire.Request(wire.PUT, 1, [entry], len(value)).encode()
+        writer.send(capsule + value[: len(value) // 2])
+
+
 def test_a_writer_that_stops_half_way_leaves_no_trace(store: LocalStore) -> None:
     store.put("old", b"value")
     for key in (b"new", b"old"):
-        writer = StalledClient(store, _kernel.Put(key, content(64 * MIB)))
-        assert not writer.operation.done
-        writer.vanish()
+        send_half_a_put(store, key, content(64 * MIB))
     wait_until(lambda: live_bytes(store) < MIB, "the reserved memory is free")
     assert store.get("new") is None
     assert store.get("old") == b"value"

@@ -291,7 +291,8 @@ def test_a_child_that_abandons_leaves_the_parents_connection_alone(
 def test_ctrl_c_ends_a_call_that_waits(node: _kernel.Node) -> None:
     # An administrative command that nobody answers.
     connection = connect(node.port)
-    threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+    interrupt = (threading.main_thread().ident, signal.SIGINT)
+    threading.Timer(0.1, signal.pthread_kill, interrupt).start()
     begin = time.monotonic()
     call = _kernel.Admin("nothing", b"")
     with pytest.raises(KeyboardInterrupt):

@@ -63,6 +63,8 @@ def in_child(work: Callable[[], bool]) -> None:
     assert os.waitstatus_to_exitcode(ended[1]) == 0
 
 
+# A forked child of a threaded process may hang in a sanitizer's allocator: hence slow.
+@pytest.mark.slow
 def test_a_fork_in_the_middle(node: NodeProcess) -> None:
     """Parent and child go on with the same store while a thread keeps it busy."""
     with kvstrata.connect(node.url) as store:
@@ -103,6 +105,8 @@ print("closed")
 """
 
 
+# A forked child of a threaded process may hang in a sanitizer's allocator: hence slow.
+@pytest.mark.slow
 def test_a_forked_child_of_a_node_s_process_leaves_it_alone() -> None:
     command = [sys.executable, "-c", FORK]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)

@@ -91,6 +91,8 @@ def test_a_node_leaves_no_threads_and_descriptors() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+# A forked child of a threaded process may hang in a sanitizer's allocator: hence slow.
+@pytest.mark.slow
 def test_fork_beside_a_node_leaves_the_node_alone() -> None:
     """A child has neither the shards' threads nor their connections; its end disturbs nobody."""
     with attacked_node() as node, RawConnection(node.port) as client:
@@ -105,6 +107,8 @@ def test_fork_beside_a_node_leaves_the_node_alone() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+# A forked child of a threaded process may hang in a sanitizer's allocator: hence slow.
+@pytest.mark.slow
 def test_fork_in_client() -> None:
     """A child of a program that uses a store has connections of its own, and takes none away."""
     with attacked_node() as node, kvstrata.connect(f"kvstrata://127.0.0.1:{node.port}") as store:

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -140,6 +141,7 @@ uint32_t Shard::wait() {
   bool may_sleep = idle && !spin_.open(now_ns_) && mailbox_.may_sleep();
   int count = ::epoll_wait(epoll_, events.data(), kEventCount, may_sleep ? timeout_ms() : 0);
   mailbox_.awake();
+  if (count == 0 && idle && !may_sleep) ::sched_yield();
   now_ns_ = TurnWatch::monotonic_ns();
   watch_.begin(now_ns_);
   store_.set_clock(wall_clock_ms());
@@ -380,7 +382,7 @@ void Shard::send_releases() {
 
 bool Shard::start_admin(Command* command) {
   Session* session = command->session;
-  const Entry& entry = command->tasks[0].entry;
+  const Entry& entry = command->tasks[0].detail->entry;
   static std::atomic<uint64_t> next_call{1};
   command->admin_call = next_call.fetch_add(1, std::memory_order_relaxed);
   AdminCall call{command->admin_call,

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -105,6 +106,7 @@ bool Initiator::await(Deadline deadline) {
   if (spin_.worthwhile()) {
     do {
       received = receive() || status_ != Status::Ok;
+      if (!received) sched_yield();
       waited = SpinPolicy::Clock::now() - begin;
     } while (!received && waited < spin_.budget());
   }

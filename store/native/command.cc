@@ -1,6 +1,7 @@
 #include "store/native/command.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "store/native/partition.h"
@@ -157,25 +158,27 @@ void perform_one(ObjectStore& store, Partition& partition, Opcode opcode, Task* 
   }
 }
 
-// All tasks of this shard: hashes and index lines of the whole batch are fetched ahead of their
-// use.
+// The window's tasks of this shard. A batch goes in blocks: what looking up a block's keys will
+// touch is fetched ahead of its use.
 void execute(ObjectStore& store, Partition& partition, uint32_t shard, Command* command) {
-  std::span<Task> window = command->window();
-  auto each = [&](auto&& visit) {
-    for (Task& task : window) {
-      if (task.shard == shard && task.status == Status::Ok) visit(task);
+  std::array<Task*, ObjectStore::kPrefetchCount> block;
+  std::array<uint64_t, ObjectStore::kPrefetchCount> hashes;
+  size_t count = 0;
+  auto perform_block = [&] {
+    if (count > 1) store.prefetch(partition, std::span(hashes).first(count));
+    for (Task* task : std::span(block).first(count)) {
+      perform_one(store, partition, command->opcode, task);
     }
+    count = 0;
   };
-  if (command->opcode != Opcode::Scan) {
-    each([&](Task& task) {
-      task.hash = store.hash(task.key);
-      store.prefetch_table(partition, task.hash);
-    });
-    if (window.size() > 1) {
-      each([&](Task& task) { store.prefetch_record(partition, task.hash); });
-    }
+  for (Task& task : command->window()) {
+    if (task.shard != shard || task.status != Status::Ok) continue;
+    task.hash = store.hash(task.key);
+    hashes[count] = task.hash;
+    block[count++] = &task;
+    if (count == block.size()) perform_block();
   }
-  each([&](Task& task) { perform_one(store, partition, command->opcode, &task); });
+  perform_block();
 }
 
 WriteRequest write_request(const Task& task) noexcept {

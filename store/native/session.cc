@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "store/native/look_ahead.h"
 #include "store/native/node.h"
 #include "store/native/shard.h"
 
@@ -94,6 +95,7 @@ int64_t Session::receive(const std::array<iovec, 2>& vectors) {
 // Handles whole capsules and data; returns how many bytes were used.
 size_t Session::consume(Bytes bytes) {
   size_t used = 0;
+  size_t looked_at = 0;
   while (!closed_ && !closing_ && used < bytes.size()) {
     if (state_ == State::Capsules && !has_room()) {
       output_full_ = true;
@@ -110,6 +112,7 @@ size_t Session::consume(Bytes bytes) {
         count = consume_hello(rest);
         break;
       case State::Capsules:
+        if (used >= looked_at) looked_at = used + look_ahead(*shard_, pool_, rest);
         count = consume_capsule(rest);
         break;
       case State::Data:

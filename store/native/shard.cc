@@ -30,7 +30,7 @@ constexpr uint64_t kTickNs = 100'000'000;
 constexpr int kIdleMs = 1000;
 constexpr int kMemoryWaitMs = 1;  // While other shards make room.
 // A turn handles events for this long, then looks again: what is left is reported again.
-constexpr uint64_t kTurnNs = 60'000;
+constexpr uint64_t kTurnNs = 30'000;
 // Even if the turn is long already: a stream of events must not hold up for ever what is due.
 constexpr size_t kSessionsPerTurnMin = 2;
 constexpr uint64_t kStepBytes = 64 * 1024;

@@ -263,11 +263,21 @@ void Session::resume() {
 
 void Session::on_writable() { flush(); }
 
+void Session::on_hang_up() {
+  if (paused()) {
+    close();
+  } else {
+    on_readable();
+  }
+}
+
 void Session::flush() {
   if (closed_ || !send_output()) return;
   if (!output_.empty()) shard_->note_bulk();
   if (output_.empty() && closing_) {
-    close();
+    // The peer's end of the stream, or the stall limit, closes it: to close over unread input would
+    // be a reset, which may overtake the last word.
+    ::shutdown(socket_.fd(), SHUT_WR);
     return;
   }
   if (output_full_ && has_room()) go_on_after_output();
@@ -331,7 +341,7 @@ bool Session::has_room() const noexcept {
 
 bool Session::is_stalled(uint64_t now_ns) noexcept {
   bool owes = write_ != nullptr && state_ == State::Data;
-  bool waits = owes || !output_.empty() || !greeted() || !input_.empty();
+  bool waits = owes || !output_.empty() || !greeted() || !input_.empty() || closing_;
   if (!waits || (state_ == State::Paused && output_.empty())) {
     progress_ns_ = now_ns;
     progress_seen_ = progress_bytes_;

@@ -189,7 +189,10 @@ void Shard::handle(uint64_t token, uint32_t events) {
   if (session->closed()) return;  // By an earlier event of this turn.
   note_served(session);
   if ((events & EPOLLOUT) != 0) session->on_writable();
-  if (!session->closed() && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
+  if (session->closed()) return;
+  if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
+    session->on_hang_up();
+  } else if ((events & EPOLLIN) != 0) {
     session->on_readable();
   }
 }

@@ -13,7 +13,8 @@ namespace {
 
 constexpr size_t kCopyBytesMax = 4096;  // Below this a copy is cheaper than one more iovec.
 constexpr size_t kSegmentsPerSend = 64;
-// The kernel takes megabytes in one call if it has room, and others wait for this processor so long.
+// The kernel takes megabytes in one call if it has room, and others wait for this processor so
+// long.
 constexpr size_t kBytesPerSend = 256 * 1024;
 constexpr size_t kStagedSentMax = 256 * 1024;  // Then the rest moves to the front.
 

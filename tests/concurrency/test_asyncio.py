@@ -43,6 +43,13 @@ async def test_two_hundred_calls_at_once(opened: AsyncStore) -> None:
     assert await opened.prefix_length(f"{number}" for number in range(200)) == 200
 
 
+async def test_five_thousand_gets_in_flight(opened: AsyncStore) -> None:
+    numbers = range(5_000)
+    await opened.put_many((f"{number}", described(100, number)) for number in numbers)
+    found = await asyncio.gather(*(opened.get(f"{number}") for number in numbers))
+    assert [check_described(value or b"") for value in found] == list(numbers)
+
+
 async def test_memory_of_a_cancelled_call_is_never_written_again(opened: AsyncStore) -> None:
     value = content(2 * MIB)
     await opened.put("k", value)

@@ -218,9 +218,8 @@ class AsyncStore:
         timeout: float | None = None,
     ) -> PutResult:
         """See `Store.put_file`."""
-        with contextlib.ExitStack() as stack:
-            content = await asyncio.to_thread(stack.enter_context, streams.file_content(path))
-            return await self._run(operations.put(key, content, ttl, if_absent), timeout)
+        content = await asyncio.to_thread(streams.file_content, path)
+        return await self._run(operations.put(key, content, ttl, if_absent), timeout)
 
     async def get_file(
         self,

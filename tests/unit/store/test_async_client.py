@@ -1,6 +1,7 @@
 """The asyncio store against a node that fails, or stays silent, on demand."""
 
 import asyncio
+import inspect
 import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ import kvstrata
 from kvstrata.store.client import Store
 from kvstrata.store.connection_pool import open_connection
 from kvstrata.store.errors import TimeoutError, UnavailableError, UsageError
-from kvstrata.store.results import Outcome
+from kvstrata.store.results import KeyInfo, Outcome
 from tests.unit.store.fake_kernel import BUSY, CLOSED, FakeNode
 
 
@@ -23,10 +24,34 @@ async def store(node: FakeNode) -> AsyncIterator[kvstrata.AsyncStore]:
         yield store
 
 
-def test_has_the_names_of_the_blocking_store() -> None:
-    blocking = {name for name in vars(Store) if not name.startswith("_")}
-    # An object as a file has no counterpart: asyncio has no protocol for files.
-    assert blocking - {"open"} <= set(vars(kvstrata.AsyncStore))
+def public(kind: type) -> dict[str, object]:
+    """The signature of each public method, and of what reads each property."""
+    return {
+        name: inspect.signature(getattr(member, "fget", member))
+        for name, member in vars(kind).items()
+        if not name.startswith("_")
+    }
+
+
+def test_is_called_as_the_blocking_store_is() -> None:
+    blocking = public(Store)
+    del blocking["open"]  # asyncio has no protocol for files.
+    scan = inspect.signature(Store.scan)
+    blocking["scan"] = scan.replace(return_annotation=AsyncIterator[KeyInfo])
+    assert public(kvstrata.AsyncStore) == blocking
+
+
+def test_connects_as_the_blocking_store_does() -> None:
+    blocking = dict(inspect.signature(kvstrata.connect).parameters)
+    del blocking["spin"]  # A loop never spins.
+    assert inspect.signature(kvstrata.connect_async).parameters == blocking
+
+
+def test_every_method_says_where_it_is_described() -> None:
+    own = {"close", "url", "transport"}  # Described where they are.
+    for name in public(kvstrata.AsyncStore).keys() - own:
+        assert inspect.getdoc(getattr(kvstrata.AsyncStore, name)) == f"See `Store.{name}`."
+        assert inspect.getdoc(getattr(Store, name))
 
 
 async def test_a_value_round_trips(store: kvstrata.AsyncStore) -> None:

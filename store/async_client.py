@@ -27,13 +27,15 @@ from kvstrata.store.operations import Key
 from kvstrata.store.payloads import Payload
 from kvstrata.store.results import KeyInfo, ObjectStat, Outcome, PutResult, RangeResult, Transport
 from kvstrata.store.retry import Attempts
-from kvstrata.store.statuses import BUSY
+from kvstrata.store.statuses import BUSY, failure
 
 O = TypeVar("O", bound=_kernel.Operation)  # noqa: E741
 T = TypeVar("T")
 
 # Calls that fill memory of the caller, and go on at the same time.
 _EXCLUSIVE_COUNT_MAX = 16
+# A connection keeps to the timeout by itself, and tells better why; so it gets the time to do so.
+_TELLING_S = 0.05
 
 
 def connect_async(
@@ -216,9 +218,8 @@ class AsyncStore:
         timeout: float | None = None,
     ) -> PutResult:
         """See `Store.put_file`."""
-        with contextlib.ExitStack() as stack:
-            content = await asyncio.to_thread(stack.enter_context, streams.file_content(path))
-            return await self._run(operations.put(key, content, ttl, if_absent), timeout)
+        content = await asyncio.to_thread(streams.file_content, path)
+        return await self._run(operations.put(key, content, ttl, if_absent), timeout)
 
     async def get_file(
         self,
@@ -262,7 +263,7 @@ class AsyncStore:
 
     async def _open(self) -> Self:
         """Connect, and learn how many shards there are."""
-        first = await self._shared_connection(0, self._target.timeout)
+        first = await self._shared_connection(0, Attempts(self._target.timeout))
         self._shard_count = first.shard_count
         return self
 
@@ -319,7 +320,7 @@ class AsyncStore:
             shard = _kernel.key_slot(call.key) * self._shard_count // limits.SLOT_COUNT
         connection = self._shared.get(shard)
         if connection is None or not connection.usable:
-            connection = await self._shared_connection(shard, attempts.remaining())
+            connection = await self._shared_connection(shard, attempts)
         return await connection.execute(operation, attempts.remaining())
 
     async def _execute_alone(self, operation: _kernel.Operation, attempts: Attempts) -> bool:
@@ -329,7 +330,7 @@ class AsyncStore:
         except builtins.TimeoutError:
             return False
         try:
-            connection = await self._exclusive_connection(attempts.remaining())
+            connection = await self._exclusive_connection(attempts)
             self._lent.add(connection)
             try:
                 return await connection.execute(operation, attempts.remaining())
@@ -342,26 +343,42 @@ class AsyncStore:
         finally:
             self._exclusive_free.release()
 
-    async def _exclusive_connection(self, timeout: float) -> EventConnection:
+    async def _exclusive_connection(self, attempts: Attempts) -> EventConnection:
         while self._exclusive:
             connection = self._exclusive.pop()
             if connection.usable:
                 return connection
-        return await self._connect(None, timeout)
+        async with self._connecting(attempts):
+            return await self._connect(None, attempts)
 
-    async def _shared_connection(self, shard: int, timeout: float) -> EventConnection:
+    async def _shared_connection(self, shard: int, attempts: Attempts) -> EventConnection:
         """The one to that shard, opened by the first who needs it."""
-        async with self._opening.setdefault(shard, asyncio.Lock()):
+        opening = self._opening.setdefault(shard, asyncio.Lock())
+        async with self._connecting(attempts), opening:
             connection = self._shared.get(shard)
             if connection is None or not connection.usable:
                 wanted = shard if self._shard_count > 1 else None
-                connection = await self._connect(wanted, timeout)
+                connection = await self._connect(wanted, attempts)
                 self._shared[shard] = connection
             return connection
 
-    async def _connect(self, shard: int | None, timeout: float) -> EventConnection:
+    @contextlib.asynccontextmanager
+    async def _connecting(self, attempts: Attempts) -> AsyncIterator[None]:
+        """Bound what no connection can: waiting for a thread, or for a call that connects."""
+        try:
+            async with asyncio.timeout(attempts.remaining() + _TELLING_S) as limit:
+                yield
+        except builtins.TimeoutError:
+            if not limit.expired():  # The connection's own.
+                raise
+            why = "no thread of the loop's executor was free, or another call was still connecting"
+            raise failure(_kernel.TIMED_OUT, f"connecting to {self._target}", why) from None
+
+    async def _connect(self, shard: int | None, attempts: Attempts) -> EventConnection:
         if self._closed:
             raise UsageError("the store is closed: connect again")
         loop = asyncio.get_running_loop()
-        opened = await loop.run_in_executor(None, open_connection, self._target, shard, timeout)
+        opened = await loop.run_in_executor(
+            None, open_connection, self._target, shard, attempts.remaining()
+        )
         return EventConnection(opened)

@@ -323,13 +323,14 @@ class Store:
         if_absent: bool = False,
         timeout: float | None = None,
     ) -> PutResult:
-        """Put a file's content; large files are mapped, not read into memory.
+        """Put a file's content. One above 64 MiB is copied to the temporary folder first.
 
         Raises:
-            OSError: the file cannot be read.
+            OSError: the file cannot be read, or there is no room for the copy.
+            ChangedError: the file was truncated while it was read.
         """
-        with file_content(path) as content:
-            return self._run(operations.put(key, content, ttl, if_absent), timeout)
+        content = file_content(path)
+        return self._run(operations.put(key, content, ttl, if_absent), timeout)
 
     def get_file(
         self,

@@ -60,7 +60,7 @@ class MismatchError(Error):
 
 
 class ChangedError(Error):
-    """The object was replaced, appended to or removed while it was read piece by piece."""
+    """What was read piece by piece, an object or a file, became another meanwhile."""
 
     retryable = True
 

@@ -5,11 +5,13 @@ pieces of two values never mix.
 """
 
 import contextlib
+import errno
 import io
 import mmap
 import os
 import secrets
-import stat
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal
@@ -25,24 +27,57 @@ if TYPE_CHECKING:
     from kvstrata.store.operations import Key
 
 PIECE_BYTES: Final = 8 << 20
-# A mapped file that somebody truncates meanwhile kills the process (SIGBUS), so what fits memory
-# easily is read instead.
-_MAPPED_BYTES_MIN: Final = 64 << 20
+_IN_MEMORY_BYTES_MAX: Final = 64 << 20
+_COPIED_BYTES: Final = 1 << 20
 _READ_AHEAD_BYTES: Final = 1 << 20
 RESTART_COUNT_MAX: Final = 3
 
 
-@contextlib.contextmanager
-def file_content(path: "str | os.PathLike[str]") -> Iterator[bytes | mmap.mmap]:
-    """The content of a file, in memory if it is small, else mapped."""
+def file_content(path: "str | os.PathLike[str]") -> bytes | mmap.mmap:
+    """What a file holds, where nobody else can change it.
+
+    A value is put from memory as a whole. A small file is read into it. A large one must not be
+    mapped, since somebody who truncates a mapped file kills the process (SIGBUS); so it is copied
+    to a nameless file in the folder for temporary ones, and that is mapped: its pages need not
+    stay in memory.
+
+    Raises:
+        OSError: the file cannot be read, or there is no room for the copy.
+        ChangedError: it was truncated meanwhile.
+    """
     with open(path, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_size < _MAPPED_BYTES_MIN:
-            yield file.read()
-            return
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            content.madvise(mmap.MADV_SEQUENTIAL)
-            yield content
+        size = os.fstat(file.fileno()).st_size
+        if size <= _IN_MEMORY_BYTES_MAX:
+            content = file.read()
+            _check_whole(path, size, len(content))
+            return content
+        return _mapped_copy(file, path, size)
+
+
+def _mapped_copy(file: BinaryIO, path: "str | os.PathLike[str]", size: int) -> mmap.mmap:
+    with tempfile.TemporaryFile() as copy:
+        try:
+            shutil.copyfileobj(file, copy, _COPIED_BYTES)
+            copy.flush()
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            raise OSError(
+                error.errno,
+                f"no room in {tempfile.gettempdir()} for a copy of {path}, which has {size} bytes:"
+                " let TMPDIR name a folder with more",
+            ) from error
+        _check_whole(path, size, copy.tell())
+        content = mmap.mmap(copy.fileno(), 0, access=mmap.ACCESS_READ)
+        content.madvise(mmap.MADV_SEQUENTIAL)
+        return content
+
+
+def _check_whole(path: "str | os.PathLike[str]", size: int, read: int) -> None:
+    if read < size:
+        raise ChangedError(
+            f"{path} was truncated from {size} to {read} bytes while it was read: put it again"
+        )
 
 
 class Reading:

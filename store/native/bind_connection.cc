@@ -95,7 +95,7 @@ void Connection::submit(nb::handle operation) {
   Use use(this);
   auto* native = nb::cast<Operation*>(operation);
   native->begin(0);
-  submitted_.push_back(nb::borrow(operation));
+  submitted_.add({nb::borrow(operation), native});
   without_gil([&] { native->submit(initiator_.get()); });
 }
 
@@ -107,12 +107,9 @@ nb::list Connection::progress() {
 
 nb::list Connection::take_finished() {
   nb::list finished;
-  std::erase_if(submitted_, [&](nb::object& each) {
-    auto* operation = nb::cast<Operation*>(each);
-    if (!operation->finished()) return false;
-    operation->finish();
-    finished.append(each);
-    return true;
+  submitted_.take_finished([&](const Submitted& each) {
+    finished.append(each.object);
+    each.operation->finish();
   });
   return finished;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "store/native/bind_operation.h"
+#include "store/native/submissions.h"
 #include "transport/native/initiator.h"
 
 namespace kvstrata {
@@ -39,6 +40,12 @@ class Connection {
 
  private:
   class Use;
+  struct Submitted {
+    nanobind::object object;  // Keeps the operation alive.
+    Operation* operation;
+    bool finished() const noexcept { return operation->finished(); }
+    bool unsent() const noexcept { return operation->unsent(); }
+  };
 
   void run(const std::vector<Operation*>& operations, int64_t timeout_ms);
   template <typename Step>
@@ -46,8 +53,7 @@ class Connection {
   nanobind::list take_finished();
 
   NodeHello node_;
-  // Of event loops: kept alive while in flight, so destroyed after the initiator.
-  std::vector<nanobind::object> submitted_;
+  Submissions<Submitted> submitted_;  // Of event loops; destroyed after the initiator.
   std::unique_ptr<Initiator> initiator_;
   bool in_use_ = false;
 };

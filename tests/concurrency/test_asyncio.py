@@ -3,11 +3,13 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 import kvstrata
 from kvstrata import LocalStore
+from kvstrata.store import streams
 from kvstrata.store.async_client import AsyncStore
 from tests.concurrency.node_process import NodeProcess
 from tests.contract.contents import check_described, content, described
@@ -41,6 +43,13 @@ async def test_two_hundred_calls_at_once(opened: AsyncStore) -> None:
 
     await asyncio.gather(*(use(number) for number in range(200)))
     assert await opened.prefix_length(f"{number}" for number in range(200)) == 200
+
+
+async def test_five_thousand_gets_in_flight(opened: AsyncStore) -> None:
+    numbers = range(5_000)
+    await opened.put_many((f"{number}", described(100, number)) for number in numbers)
+    found = await asyncio.gather(*(opened.get(f"{number}") for number in numbers))
+    assert [check_described(value or b"") for value in found] == list(numbers)
 
 
 async def test_memory_of_a_cancelled_call_is_never_written_again(opened: AsyncStore) -> None:
@@ -101,6 +110,25 @@ async def _any_call(opened: AsyncStore, number: int, choose: random.Random) -> o
             return await opened.get_many([key, key])
         case _:
             return await opened.exists(key)
+
+
+async def test_a_file_whose_put_is_given_up_is_let_go_when_the_put_ends(
+    node: NodeProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "_IN_MEMORY_BYTES_MAX", 0)
+    source = tmp_path / "source"
+    source.write_bytes(content(16 * MIB))
+    async with kvstrata.connect_async(node.url) as opened:
+        with node.stopped():
+            patient = asyncio.create_task(opened.exists("k"))
+            with pytest.raises(kvstrata.TimeoutError):
+                await opened.put_file("k", source, timeout=0.3)
+            cancelled = asyncio.create_task(opened.put_file("k", source))
+            await asyncio.sleep(0.1)
+            cancelled.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await cancelled
+        assert not await patient
 
 
 async def test_a_hanging_node_and_a_dead_one(node: NodeProcess) -> None:

@@ -4,16 +4,21 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
+#include <csignal>
 #include <cstring>
-#include <iterator>
+#include <future>
 #include <memory>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 namespace kvstrata {
@@ -25,17 +30,53 @@ struct FreeAddresses {
 };
 using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
-Addresses resolve(const std::string& host, uint16_t port, int flags, std::string* error) {
+// What a host name leads to, or why there is nothing.
+struct Resolution {
+  Addresses addresses;
+  Status status;
+  std::string error;
+};
+
+Resolution resolve(const std::string& host, uint16_t port, int flags) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV | flags;
   addrinfo* list = nullptr;
   int code = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
-  if (code == 0) return Addresses(list);
-  *error = "cannot resolve host '" + host +
-           "': " + (code == EAI_SYSTEM ? std::strerror(errno) : gai_strerror(code));
-  return nullptr;
+  if (code == 0) return {Addresses(list), Status::Ok, {}};
+  const char* why = code == EAI_SYSTEM ? std::strerror(errno) : gai_strerror(code);
+  return {nullptr, kStatusClosed, "cannot resolve host '" + host + "': " + why};
+}
+
+Resolution resolve_in_thread(const std::string& host, uint16_t port) {
+  // Signals are for the threads that expect them, such as Python's main thread.
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  return resolve(host, port, 0);
+}
+
+// getaddrinfo() has no bound and cannot be interrupted, so it gets a thread. A caller whose
+// deadline passes leaves that thread behind: it ends when the resolver gives up (resolv.conf:
+// attempts times timeout), and whoever is the last to know the result frees it.
+Resolution resolve_by(const std::string& host, uint16_t port, Deadline deadline) {
+  // An address is resolved without asking anybody, and so without a thread.
+  Resolution numeric = resolve(host, port, AI_NUMERICHOST);
+  if (numeric.status == Status::Ok) return numeric;
+  std::packaged_task<Resolution()> task([host, port] { return resolve_in_thread(host, port); });
+  std::future<Resolution> answer = task.get_future();
+  try {
+    std::thread(std::move(task)).detach();
+  } catch (const std::system_error& refusal) {
+    return {nullptr, kStatusClosed,
+            "cannot start a thread to resolve host '" + host + "': " + refusal.what()};
+  }
+  auto left = std::chrono::milliseconds(deadline.left_ms());
+  if (answer.wait_for(left) == std::future_status::ready) return answer.get();
+  return {nullptr, kStatusTimedOut,
+          "host '" + host +
+              "' was not resolved in time: check its name and the name server, or give an address"};
 }
 
 Socket open_socket(const addrinfo& address) noexcept {
@@ -128,8 +169,11 @@ std::string endpoint_name(const std::string& host, uint16_t port) {
 
 Status connect_tcp(const std::string& host, uint16_t port, Deadline deadline, Socket* socket,
                    std::string* error) {
-  Addresses addresses = resolve(host, port, 0, error);
-  if (addresses == nullptr) return kStatusClosed;
+  auto [addresses, status, why] = resolve_by(host, port, deadline);
+  if (status != Status::Ok) {
+    *error = why;
+    return status;
+  }
   int64_t left = 0;
   for (const addrinfo* each = addresses.get(); each != nullptr; each = each->ai_next) ++left;
   int code = 0;
@@ -143,8 +187,11 @@ Status connect_tcp(const std::string& host, uint16_t port, Deadline deadline, So
 }
 
 Socket listen_tcp(const std::string& host, uint16_t port, int backlog, std::string* error) {
-  Addresses addresses = resolve(host, port, AI_PASSIVE, error);
-  if (addresses == nullptr) return Socket();
+  auto [addresses, status, why] = resolve(host, port, AI_PASSIVE);
+  if (status != Status::Ok) {
+    *error = why;
+    return Socket();
+  }
   Socket socket = open_socket(*addresses);
   int on = 1;
   if (socket && setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&

@@ -33,8 +33,8 @@ class Socket {
 // "host:port", with brackets around an IPv6 address.
 std::string endpoint_name(const std::string& host, uint16_t port);
 
-// Tries every address of the name, IPv4 and IPv6; resolving the name itself is not bounded by
-// `deadline`. Returns: Ok; kStatusClosed or kStatusTimedOut, and `error` says what to do.
+// Resolves the name and tries every address of it, IPv4 and IPv6, all by the deadline.
+// Returns: Ok; kStatusClosed or kStatusTimedOut, and `error` says what to do.
 Status connect_tcp(const std::string& host, uint16_t port, Deadline deadline, Socket* socket,
                    std::string* error);
 

@@ -1,15 +1,20 @@
 """The asyncio store against a node that fails, or stays silent, on demand."""
 
 import asyncio
+import inspect
+import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import kvstrata
 from kvstrata.store.client import Store
+from kvstrata.store.connection_pool import open_connection
 from kvstrata.store.errors import TimeoutError, UnavailableError, UsageError
-from kvstrata.store.results import Outcome
+from kvstrata.store.results import KeyInfo, Outcome
 from tests.unit.store.fake_kernel import BUSY, CLOSED, FakeNode
 
 
@@ -19,10 +24,34 @@ async def store(node: FakeNode) -> AsyncIterator[kvstrata.AsyncStore]:
         yield store
 
 
-def test_has_the_names_of_the_blocking_store() -> None:
-    blocking = {name for name in vars(Store) if not name.startswith("_")}
-    # An object as a file has no counterpart: asyncio has no protocol for files.
-    assert blocking - {"open"} <= set(vars(kvstrata.AsyncStore))
+def public(kind: type) -> dict[str, object]:
+    """The signature of each public method, and of what reads each property."""
+    return {
+        name: inspect.signature(getattr(member, "fget", member))
+        for name, member in vars(kind).items()
+        if not name.startswith("_")
+    }
+
+
+def test_is_called_as_the_blocking_store_is() -> None:
+    blocking = public(Store)
+    del blocking["open"]  # asyncio has no protocol for files.
+    scan = inspect.signature(Store.scan)
+    blocking["scan"] = scan.replace(return_annotation=AsyncIterator[KeyInfo])
+    assert public(kvstrata.AsyncStore) == blocking
+
+
+def test_connects_as_the_blocking_store_does() -> None:
+    blocking = dict(inspect.signature(kvstrata.connect).parameters)
+    del blocking["spin"]  # A loop never spins.
+    assert inspect.signature(kvstrata.connect_async).parameters == blocking
+
+
+def test_every_method_says_where_it_is_described() -> None:
+    own = {"close", "url", "transport"}  # Described where they are.
+    for name in public(kvstrata.AsyncStore).keys() - own:
+        assert inspect.getdoc(getattr(kvstrata.AsyncStore, name)) == f"See `Store.{name}`."
+        assert inspect.getdoc(getattr(Store, name))
 
 
 async def test_a_value_round_trips(store: kvstrata.AsyncStore) -> None:
@@ -51,6 +80,44 @@ async def test_awaiting_connects(node: FakeNode) -> None:
     await store.close()
     with pytest.raises(UsageError, match="closed"):
         await store.get("key")
+
+
+@pytest.mark.usefixtures("node")
+async def test_a_call_waits_for_another_that_connects_no_longer_than_its_timeout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    resolved = threading.Event()
+
+    def open_slowly(*arguments: Any) -> Any:  # noqa: ANN401
+        assert resolved.wait(10)
+        return open_connection(*arguments)
+
+    monkeypatch.setattr("kvstrata.store.async_client.open_connection", open_slowly)
+    store = kvstrata.connect_async("kvstrata://slowly.resolved")
+    patient = asyncio.create_task(store.get("key"))
+    await asyncio.sleep(0)
+    with pytest.raises(TimeoutError, match="another call was still connecting"):
+        await store.get("key", timeout=0.01)
+    resolved.set()
+    assert await patient is None
+    await store.close()
+
+
+@pytest.mark.usefixtures("node")
+async def test_connecting_waits_for_a_thread_no_longer_than_the_timeout() -> None:
+    free = threading.Event()
+    with ThreadPoolExecutor(1) as executor:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(executor)
+        taken = loop.run_in_executor(None, free.wait, 10)
+        store = kvstrata.connect_async("kvstrata://host")
+        for call in (store.get("key", 0.01), store.get_into("key", bytearray(1), 0.01)):
+            with pytest.raises(TimeoutError, match="no thread of the loop's executor was free"):
+                await call
+        free.set()
+        assert await taken
+        assert await store.get("key") is None
+        await store.close()
 
 
 async def test_busy_and_broken_connections_are_tried_again(

@@ -236,8 +236,10 @@ def test_statuses_become_errors(
 
 
 def test_refused_at_the_door(node: FakeNode) -> None:
-    node.refusals.extend([9, CLOSED])
+    node.refusals.extend([9, TIMED_OUT, CLOSED])
     with pytest.raises(DeniedError, match="connecting to kvstrata://pool@host:1"):
+        kvstrata.connect(URL)
+    with pytest.raises(TimeoutError, match="connecting to kvstrata://pool@host:1: no answer"):
         kvstrata.connect(URL)
     with pytest.raises(UnavailableError, match="cannot connect to kvstrata://pool@host:1"):
         kvstrata.connect(URL)

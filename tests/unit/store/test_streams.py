@@ -1,13 +1,18 @@
 """Files and objects: bounded pieces of one version, and files that appear whole or not at all."""
 
+import errno
+import os
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typing_extensions import Buffer
 
 import kvstrata
 from kvstrata.store import streams
 from kvstrata.store.errors import ChangedError, MismatchError, UsageError
-from tests.unit.store.fake_kernel import FakeNode, Get
+from tests.unit.store.fake_kernel import FakeNode, Get, Put
 
 DATA = bytes(range(256)) * 64
 
@@ -18,16 +23,16 @@ def store(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> kvstrata.Store:
     return kvstrata.connect("kvstrata://host")
 
 
-@pytest.mark.parametrize("mapped_from", [0, 1 << 30])
+@pytest.fixture(params=[0, 1 << 30], ids=["copied", "read"])
+def in_memory_max(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Put every file from a mapped copy, or from memory."""
+    monkeypatch.setattr(streams, "_IN_MEMORY_BYTES_MAX", request.param)
+    return int(request.param)
+
+
+@pytest.mark.usefixtures("in_memory_max")
 @pytest.mark.parametrize("data", [DATA, b"x"])
-def test_files_round_trip(
-    store: kvstrata.Store,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    mapped_from: int,
-    data: bytes,
-) -> None:
-    monkeypatch.setattr(streams, "_MAPPED_BYTES_MIN", mapped_from)
+def test_files_round_trip(store: kvstrata.Store, tmp_path: Path, data: bytes) -> None:
     (tmp_path / "source").write_bytes(data)
     store.put_file("key", tmp_path / "source")
     seen: list[tuple[int, int]] = []
@@ -36,6 +41,60 @@ def test_files_round_trip(
     assert copy.read_bytes() == data
     assert seen[-1] == (len(data), len(data))
     assert len(seen) == -(-len(data) // 1000)
+
+
+@pytest.mark.usefixtures("in_memory_max")
+def test_a_file_truncated_while_it_is_put_arrives_as_it_was(
+    store: kvstrata.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(DATA)
+    begin = Put.__init__
+
+    def truncate_and_begin(self: Put, key: bytes, value: Buffer, **options: Any) -> None:  # noqa: ANN401
+        os.truncate(source, 0)
+        begin(self, key, value, **options)  # Reads the value.
+
+    monkeypatch.setattr(Put, "__init__", truncate_and_begin)
+    store.put_file("key", source)
+    assert store.get("key") == DATA
+
+
+@pytest.mark.usefixtures("in_memory_max")
+@pytest.mark.parametrize("left", [0, 500])
+def test_a_file_truncated_while_it_is_read_is_an_error(
+    store: kvstrata.Store,
+    node: FakeNode,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    left: int,
+) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(DATA)
+    look = os.fstat
+
+    def look_and_truncate(descriptor: int) -> os.stat_result:
+        status = look(descriptor)
+        os.truncate(source, left)
+        return status
+
+    monkeypatch.setattr(os, "fstat", look_and_truncate)
+    with pytest.raises(ChangedError, match=f"source was truncated from 16384 to {left} bytes"):
+        store.put_file("key", source)
+    assert not node.objects
+
+
+def test_a_large_file_needs_room_for_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def copy(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(streams, "_IN_MEMORY_BYTES_MAX", 0)
+    monkeypatch.setattr(shutil, "copyfileobj", copy)
+    (tmp_path / "source").write_bytes(DATA)
+    with pytest.raises(OSError, match="let TMPDIR name a folder with more"):
+        streams.file_content(tmp_path / "source")
 
 
 def test_an_empty_file(store: kvstrata.Store, tmp_path: Path) -> None:

@@ -35,12 +35,12 @@ def test_a_value_beyond_4_gib_goes_in_and_comes_out() -> None:
         assert buffer == value
         for offset in (0, (4 << 30) - 100, 4 << 30, SIZE - 100):
             size = min(200, SIZE - offset)
-            assert store.get_range("large", offset, size) == value[offset : offset + size]
+            assert store.get_range("large", offset, size) == bytes(value[offset : offset + size])
         status = store.stat("large")
         assert status is not None
         assert status.size == SIZE
         del buffer[:]
         # No room for it twice, so it is replaced by evicting it.
         assert store.put("other", value, timeout=300).size == SIZE
-        assert store.get_range("other", SIZE - 1, 1) == value[-1:]
+        assert store.get_range("other", SIZE - 1, 1) == bytes(value[-1:])
         assert store.get("large", timeout=300) is None

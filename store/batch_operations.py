@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from kvstrata import _kernel
-from kvstrata.store.buffers import Memory, as_key, as_sink, as_source
+from kvstrata.store.buffers import Memory, as_key, as_sink, as_source, show
 from kvstrata.store.call import Batch, Call, built
-from kvstrata.store.errors import UsageError
+from kvstrata.store.errors import Error, UsageError
 from kvstrata.store.operations import (
     OPCODE_DELETE,
     OPCODE_EXISTS,
@@ -18,7 +18,7 @@ from kvstrata.store.operations import (
     ttl_ms,
 )
 from kvstrata.store.results import Outcome
-from kvstrata.store.statuses import EXISTS, NOT_FOUND, OK, failure
+from kvstrata.store.statuses import EXISTS, NOT_FOUND, OK, TOO_SMALL, failure
 
 T = TypeVar("T")
 Pairs = Mapping[bytes, Memory] | Mapping[str, Memory] | Iterable[tuple[Key, Memory]]
@@ -34,6 +34,10 @@ def put_many(pairs: Pairs, ttl: float | None, if_absent: bool) -> Batch[_kernel.
     values = [as_source(value) for _, value in items]
     milliseconds = ttl_ms(ttl)
 
+    def explain(index: int, status: int, _: Outcome) -> Error:
+        size = values[index].nbytes
+        return failure(status, f"put of {size} bytes under {show(keys[index])}", size=size)
+
     def make(indices: Sequence[int]) -> _kernel.PutMany:
         return _kernel.PutMany(
             _chosen(keys, indices),
@@ -48,6 +52,7 @@ def put_many(pairs: Pairs, ttl: float | None, if_absent: bool) -> Batch[_kernel.
         make,
         lambda operation, _: [OUTCOMES[result] for result in operation.results],
         _DONE_OR_EXISTED,
+        explain,
     )
 
 
@@ -75,9 +80,13 @@ def get_many_into(
 
     def read(operation: _kernel.GetMany, statuses: list[int]) -> list[int | None]:
         return [
-            length if status == OK else None
+            length if status in (OK, TOO_SMALL) else None
             for status, length in zip(statuses, operation.lengths, strict=True)
         ]
+
+    def explain(index: int, status: int, size: int | None) -> Error:
+        subject, capacity = f"get of {show(names[index])}", sinks[index].nbytes
+        return failure(status, subject, size=size or 0, capacity=capacity)
 
     return Batch(
         "get_many_into",
@@ -85,6 +94,7 @@ def get_many_into(
         lambda indices: _kernel.GetMany(_chosen(names, indices), _chosen(sinks, indices)),
         read,
         _DONE_OR_MISSING,
+        explain,
         safe=True,
         fills=True,
     )
@@ -140,7 +150,7 @@ def _present_many(
 
 def _as_keys(keys: Iterable[Key]) -> list[bytes]:
     if isinstance(keys, bytes | str):
-        raise UsageError(f"a list of keys is wanted, not one key: [{keys!r}]")
+        raise UsageError(f"a list of keys is wanted, not one key: pass [{show(keys)}]")
     names = list(keys)
     # At the speed of C in the usual case, as there may be hundreds; `Batch` looks at lengths.
     if set(map(type, names)) == {bytes}:

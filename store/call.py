@@ -9,13 +9,15 @@ from typing import Final, Generic, TypeVar
 from kvstrata import _kernel
 from kvstrata.store import buffers
 from kvstrata.store.errors import BatchError, Error, TooLargeError
-from kvstrata.store.statuses import BUSY, CLOSING, OK, failure
+from kvstrata.store.statuses import BUSY, CLOSING, OK, TOO_LARGE, TOO_SMALL, failure
 
 O = TypeVar("O", bound=_kernel.Operation)  # noqa: E741
 T = TypeVar("T")
 
 # With these the connection or the node failed, not one key.
 _FATES: Final = frozenset((_kernel.CLOSED, _kernel.TIMED_OUT, CLOSING))
+# Of these each key has its own size to tell.
+_SIZED: Final = frozenset((TOO_LARGE, TOO_SMALL))
 
 
 class Call(Generic[O, T]):
@@ -82,11 +84,12 @@ class Batch(Call[O, list[T]]):
         keys: all of them.
         make: an operation over the keys of these indices.
         values: one result a key from the operation and its statuses, in order; those of failed
-            keys are ignored.
+            keys are for `explain`.
         outcomes: statuses that are results, not failures.
+        explain: the error of one key, from its index, status and value.
     """
 
-    __slots__ = ("_failures", "_make", "_outcomes", "_pending", "_results", "_values", "keys")
+    __slots__ = ("_explain", "_failures", "_outcomes", "_pending", "_results", "_values", "keys")
 
     def __init__(
         self,
@@ -95,6 +98,7 @@ class Batch(Call[O, list[T]]):
         make: Callable[[Sequence[int]], O],
         values: Callable[[O, list[int]], list[T]],
         outcomes: frozenset[int],
+        explain: Callable[[int, int, T], Error] | None = None,
         *,
         safe: bool = False,
         fills: bool = False,
@@ -109,6 +113,7 @@ class Batch(Call[O, list[T]]):
         self.keys = keys
         self._values = values
         self._outcomes = outcomes
+        self._explain = explain or self._explain_plainly
         self._pending: Sequence[int] = range(len(keys))
         self._results: list[T] = []
         self._failures: dict[int, int] = {}
@@ -141,15 +146,19 @@ class Batch(Call[O, list[T]]):
             return self._results
         kinds = set(self._failures.values())
         fate = next(iter(kinds & _FATES), None)
-        if fate is None and len(kinds) == 1 and len(self._failures) == len(self.keys):
+        alike = len(kinds) == 1 and len(self._failures) == len(self.keys)
+        if fate is None and alike and kinds.isdisjoint(_SIZED):
             fate = kinds.pop()
         if fate is not None:
             raise self.failed(fate, operation.message)
         raise self._partly_failed()
 
+    def _explain_plainly(self, index: int, status: int, _: T) -> Error:
+        return failure(status, f"key {buffers.show(self.keys[index])}")
+
     def _partly_failed(self) -> BatchError:
         failures = {
-            index: failure(status, f"key {buffers.show(self.keys[index])}")
+            index: self._explain(index, status, self._results[index])
             for index, status in sorted(self._failures.items())
         }
         outcomes = [failures.get(index, result) for index, result in enumerate(self._results)]

@@ -10,6 +10,11 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 
 FUZZ_SECONDS ?= 60
+# Many tests wait for something rather than work, so one process more than there are processors.
+PARALLEL := --numprocesses $(shell expr $(shell nproc) + 1) --dist worksteal
+# What reaches the core; the rest of the Python tests would only run slower under a sanitizer.
+NATIVE_PYTESTS := tests/contract tests/model tests/concurrency tests/e2e/hostile tests/e2e/protocol \
+  tests/e2e/test_native_connection.py
 NATIVE_FOLDERS := transport/native tiering/native store/native
 NATIVE_SOURCES := $(shell find $(NATIVE_FOLDERS) -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt)
 NATIVE_FORMATTED = $$(find $(NATIVE_FOLDERS) tests/native -name '*.cc' -o -name '*.h')
@@ -83,7 +88,7 @@ test: fuzz tsan asan examples pytest ## All tests but the soak runs, ends with p
 
 .PHONY: pytest
 pytest: build/stamps/install build/stamps/system-test ## The Python tests; `make pytest only=tests/unit`
-	pytest -m "not soak" $(only)
+	pytest -m "not soak" $(PARALLEL) $(only)
 
 .PHONY: native
 native: build/stamps/venv build/stamps/system-test ## The core's own tests, unsanitized (asan runs them too)
@@ -92,11 +97,11 @@ native: build/stamps/venv build/stamps/system-test ## The core's own tests, unsa
 	ctest --test-dir build/native --output-on-failure
 
 .PHONY: asan
-asan: build/stamps/install build/stamps/system-test ## Core tests and pytest under ASan and UBSan
+asan: build/stamps/install build/stamps/system-test ## Core tests, and pytest's that reach it, under ASan and UBSan
 	cmake --preset asan -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python >build/asan.log
 	cmake --build build/asan
 	ctest --test-dir build/asan --output-on-failure
-	.ci/sanitized-pytest build/asan --quiet tests
+	.ci/sanitized-pytest build/asan --quiet $(PARALLEL) $(NATIVE_PYTESTS)
 
 # The tests with threads in them; without address space randomisation, which gcc 12's
 # ThreadSanitizer cannot follow on new kernels.

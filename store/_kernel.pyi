@@ -32,6 +32,7 @@ class Operation:
     status: int
     message: str
     statuses: list[int]
+    status_set: int  # Bit n is set if some key's status is n.
     # What can be sent again without harm on a new connection: nothing of it has reached the wire.
     unsent: bool
 
@@ -45,7 +46,7 @@ class Get(Operation):
 
     def __init__(
         self,
-        key: Buffer,
+        key: bytes | str,
         buffer: Buffer | None = None,
         *,
         allocate: Callable[[int], Buffer] | None = None,
@@ -65,10 +66,13 @@ class GetMany(Operation):
     credits.
     """
 
-    def __init__(self, keys: Sequence[Buffer], buffers: Sequence[Buffer] | None = None) -> None: ...
+    def __init__(
+        self, keys: Sequence[bytes | str], buffers: Sequence[Buffer] | None = None
+    ) -> None: ...
 
     values: list[bytes | None]  # Only without buffers.
-    lengths: list[int]  # Size of the whole value, also when TOO_SMALL.
+    # Size of the whole value; None unless the status is OK.
+    lengths: list[int | None]
 
 @final
 class Put(Operation):
@@ -93,7 +97,7 @@ class Put(Operation):
 class PutMany(Operation):
     def __init__(
         self,
-        keys: Sequence[Buffer],
+        keys: Sequence[bytes | str],
         values: Sequence[Buffer],
         *,
         ttl_ms: int = 0,
@@ -106,13 +110,14 @@ class PutMany(Operation):
 class KeysOnly(Operation):
     """EXISTS, DELETE, EXPIRE or PREFIX_LENGTH over many keys (or one)."""
 
-    def __init__(self, opcode: int, keys: Sequence[Buffer], *, ttl_ms: int = 0) -> None: ...
+    def __init__(self, opcode: int, keys: Sequence[bytes | str], *, ttl_ms: int = 0) -> None: ...
 
     prefix_length: int
+    present: list[bool]  # Whether each key's status is OK.
 
 @final
 class Stat(Operation):
-    def __init__(self, key: Buffer) -> None: ...
+    def __init__(self, key: bytes | str) -> None: ...
 
     location: int
     chunk_count: int
@@ -123,7 +128,7 @@ class Stat(Operation):
 
 @final
 class Scan(Operation):
-    def __init__(self, prefix: Buffer, cursor: int, count: int) -> None: ...
+    def __init__(self, prefix: bytes | str, cursor: int, count: int) -> None: ...
 
     cursor: int
     keys: list[tuple[bytes, int]]  # Key and value length.

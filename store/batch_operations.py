@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from kvstrata import _kernel
-from kvstrata.store.buffers import Memory, as_key, as_sink, as_source, show
-from kvstrata.store.call import Batch, Call, built
+from kvstrata.store.buffers import Memory, as_sink, as_source, show
+from kvstrata.store.call import Batch, Call, bits, built
 from kvstrata.store.errors import Error, UsageError
 from kvstrata.store.operations import (
     OPCODE_DELETE,
@@ -18,13 +18,13 @@ from kvstrata.store.operations import (
     ttl_ms,
 )
 from kvstrata.store.results import Outcome
-from kvstrata.store.statuses import EXISTS, NOT_FOUND, OK, TOO_SMALL, failure
+from kvstrata.store.statuses import EXISTS, NOT_FOUND, OK, failure
 
 T = TypeVar("T")
 Pairs = Mapping[bytes, Memory] | Mapping[str, Memory] | Iterable[tuple[Key, Memory]]
 
-_DONE_OR_MISSING: Final = frozenset((OK, NOT_FOUND))
-_DONE_OR_EXISTED: Final = frozenset((OK, EXISTS))
+_DONE_OR_MISSING: Final = bits(OK, NOT_FOUND)
+_DONE_OR_EXISTED: Final = bits(OK, EXISTS)
 
 
 def put_many(pairs: Pairs, ttl: float | None, if_absent: bool) -> Batch[_kernel.PutMany, Outcome]:
@@ -34,7 +34,7 @@ def put_many(pairs: Pairs, ttl: float | None, if_absent: bool) -> Batch[_kernel.
     values = [as_source(value) for _, value in items]
     milliseconds = ttl_ms(ttl)
 
-    def explain(index: int, status: int, _: Outcome) -> Error:
+    def explain(index: int, status: int) -> Error:
         size = values[index].nbytes
         return failure(status, f"put of {size} bytes under {show(keys[index])}", size=size)
 
@@ -50,7 +50,7 @@ def put_many(pairs: Pairs, ttl: float | None, if_absent: bool) -> Batch[_kernel.
         "put_many",
         keys,
         make,
-        lambda operation, _: [OUTCOMES[result] for result in operation.results],
+        lambda operation: [OUTCOMES[result] for result in operation.results],
         _DONE_OR_EXISTED,
         explain,
     )
@@ -63,7 +63,7 @@ def get_many(keys: Iterable[Key]) -> Batch[_kernel.GetMany, bytes | None]:
         "get_many",
         names,
         lambda indices: _kernel.GetMany(_chosen(names, indices)),
-        lambda operation, _: operation.values,
+        lambda operation: operation.values,
         _DONE_OR_MISSING,
         safe=True,
     )
@@ -78,21 +78,14 @@ def get_many_into(
     if len(names) != len(sinks):
         raise UsageError(f"get_many_into takes one buffer a key, not {len(sinks)} for {len(names)}")
 
-    def read(operation: _kernel.GetMany, statuses: list[int]) -> list[int | None]:
-        return [
-            length if status in (OK, TOO_SMALL) else None
-            for status, length in zip(statuses, operation.lengths, strict=True)
-        ]
-
-    def explain(index: int, status: int, size: int | None) -> Error:
-        subject, capacity = f"get of {show(names[index])}", sinks[index].nbytes
-        return failure(status, subject, size=size or 0, capacity=capacity)
+    def explain(index: int, status: int) -> Error:
+        return failure(status, f"get of {show(names[index])}", capacity=sinks[index].nbytes)
 
     return Batch(
         "get_many_into",
         names,
         lambda indices: _kernel.GetMany(_chosen(names, indices), _chosen(sinks, indices)),
-        read,
+        lambda operation: operation.lengths,
         _DONE_OR_MISSING,
         explain,
         safe=True,
@@ -127,7 +120,7 @@ def prefix_length(keys: Iterable[Key]) -> Call[_kernel.KeysOnly, int]:
         return operation.prefix_length
 
     return Call(
-        lambda: built(lambda: _kernel.KeysOnly(OPCODE_PREFIX_LENGTH, names), subject),
+        lambda: built(lambda: _kernel.KeysOnly(OPCODE_PREFIX_LENGTH, names), names),
         read,
         lambda: subject,
         safe=True,
@@ -142,20 +135,17 @@ def _present_many(
         name,
         names,
         lambda indices: _kernel.KeysOnly(opcode, _chosen(names, indices), ttl_ms=milliseconds),
-        lambda _, statuses: [status == OK for status in statuses],
+        lambda operation: operation.present,
         _DONE_OR_MISSING,
         safe=safe,
     )
 
 
-def _as_keys(keys: Iterable[Key]) -> list[bytes]:
+def _as_keys(keys: Iterable[Key]) -> list[Key]:
+    """The keys as a list. What each one is only the operation looks at: there may be hundreds."""
     if isinstance(keys, bytes | str):
         raise UsageError(f"a list of keys is wanted, not one key: pass [{show(keys)}]")
-    names = list(keys)
-    # At the speed of C in the usual case, as there may be hundreds; `Batch` looks at lengths.
-    if set(map(type, names)) == {bytes}:
-        return names  # type: ignore[return-value]
-    return [as_key(key) for key in names]
+    return list(keys)
 
 
 def _chosen(items: Sequence[T], indices: Sequence[int]) -> Sequence[T]:

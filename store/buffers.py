@@ -40,7 +40,10 @@ def as_key(key: bytes | str) -> bytes:
         TooLargeError: it is longer than 4096 bytes.
     """
     if isinstance(key, str):
-        key = key.encode()
+        try:
+            key = key.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"the key {key!r} has no UTF-8 form ({error}): give bytes") from error
     elif not isinstance(key, bytes):
         raise UsageError(f"a key is bytes or str, not {type(key).__name__}: {reprlib.repr(key)}")
     if len(key) > limits.KEY_BYTES_MAX:

@@ -8,7 +8,7 @@ from typing import Final, Generic, TypeVar
 
 from kvstrata import _kernel
 from kvstrata.store import buffers
-from kvstrata.store.errors import BatchError, Error, TooLargeError
+from kvstrata.store.errors import BatchError, Error
 from kvstrata.store.statuses import BUSY, CLOSING, OK, TOO_LARGE, TOO_SMALL, failure
 
 O = TypeVar("O", bound=_kernel.Operation)  # noqa: E741
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 # With these the connection or the node failed, not one key.
 _FATES: Final = frozenset((_kernel.CLOSED, _kernel.TIMED_OUT, CLOSING))
-# Of these each key has its own size to tell.
+# Of these each key has its own size, or buffer, to tell.
 _SIZED: Final = frozenset((TOO_LARGE, TOO_SMALL))
 
 
@@ -64,16 +64,24 @@ class Call(Generic[O, T]):
         return failure(status, self.subject(), message)
 
 
-def built(make: Callable[[], O], subject: str) -> O:
-    """An operation over keys whose lengths nobody has checked yet.
+def built(make: Callable[[], O], keys: Sequence[bytes | str]) -> O:
+    """An operation over keys that nobody has looked at yet.
 
     Raises:
+        UsageError: a key is neither bytes nor str.
         TooLargeError: a key is too long.
     """
     try:
         return make()
-    except ValueError as error:
-        raise TooLargeError(f"{subject}: {error}") from error
+    except buffers.REFUSALS:
+        for key in keys:
+            buffers.as_key(key)
+        raise
+
+
+def bits(*statuses: int) -> int:
+    """A set of statuses, as `Operation.status_set` tells it."""
+    return sum(1 << status for status in statuses)
 
 
 class Batch(Call[O, list[T]]):
@@ -83,10 +91,9 @@ class Batch(Call[O, list[T]]):
         name: of the method, for messages.
         keys: all of them.
         make: an operation over the keys of these indices.
-        values: one result a key from the operation and its statuses, in order; those of failed
-            keys are for `explain`.
-        outcomes: statuses that are results, not failures.
-        explain: the error of one key, from its index, status and value.
+        values: one result a key from the operation, in order; those of failed keys are ignored.
+        outcomes: statuses that are results, not failures, as a set of bits.
+        explain: the error of one key, from its index and status.
     """
 
     __slots__ = ("_explain", "_failures", "_outcomes", "_pending", "_results", "_values", "keys")
@@ -94,17 +101,17 @@ class Batch(Call[O, list[T]]):
     def __init__(
         self,
         name: str,
-        keys: Sequence[bytes],
+        keys: Sequence[bytes | str],
         make: Callable[[Sequence[int]], O],
-        values: Callable[[O, list[int]], list[T]],
-        outcomes: frozenset[int],
-        explain: Callable[[int, int, T], Error] | None = None,
+        values: Callable[[O], list[T]],
+        outcomes: int,
+        explain: Callable[[int, int], Error] | None = None,
         *,
         safe: bool = False,
         fills: bool = False,
     ) -> None:
         super().__init__(
-            lambda: built(lambda: make(self._pending), self.subject()),
+            lambda: built(lambda: make(self._pending), keys),
             self._conclude,
             lambda: f"{name} of {len(keys)} keys",
             safe=safe,
@@ -119,25 +126,24 @@ class Batch(Call[O, list[T]]):
         self._failures: dict[int, int] = {}
 
     def settle(self, operation: O) -> int:
-        statuses = operation.statuses  # Made anew by each look.
-        kinds = set(statuses)
-        values = self._values(operation, statuses)
-        if kinds <= self._outcomes and len(self._pending) == len(self.keys):
+        values = self._values(operation)
+        kinds = operation.status_set
+        if not kinds & ~self._outcomes and len(self._pending) == len(self.keys):
             self._results = values
             self._failures.clear()  # Of a try before, of the same keys.
             return operation.status
         if not self._results:
             self._results = list(values)
         again = []
-        for index, status, value in zip(self._pending, statuses, values, strict=True):
+        for index, status, value in zip(self._pending, operation.statuses, values, strict=True):
             self._failures.pop(index, None)
             self._results[index] = value
-            if status not in self._outcomes:
+            if not bits(status) & self._outcomes:
                 self._failures[index] = status
                 if status in (BUSY, _kernel.CLOSED):
                     again.append(index)
         self._pending = again
-        return BUSY if BUSY in kinds else operation.status
+        return BUSY if kinds & bits(BUSY) else operation.status
 
     def _conclude(self, operation: O) -> list[T]:
         if not self._failures:
@@ -153,13 +159,12 @@ class Batch(Call[O, list[T]]):
             raise self.failed(fate, operation.message)
         raise self._partly_failed()
 
-    def _explain_plainly(self, index: int, status: int, _: T) -> Error:
+    def _explain_plainly(self, index: int, status: int) -> Error:
         return failure(status, f"key {buffers.show(self.keys[index])}")
 
     def _partly_failed(self) -> BatchError:
         failures = {
-            index: self._explain(index, status, self._results[index])
-            for index, status in sorted(self._failures.items())
+            index: self._explain(index, status) for index, status in sorted(self._failures.items())
         }
         outcomes = [failures.get(index, result) for index, result in enumerate(self._results)]
         first = next(iter(failures))

@@ -156,7 +156,7 @@ class Store:
         if type(key) is str:
             key = key.encode()
         try:
-            operation = _kernel.Get(key)  # type: ignore[arg-type]
+            operation = _kernel.Get(key)
         except REFUSALS:
             return self._run(operations.get(key), timeout)
         started = self._execute(operation, key, timeout)  # type: ignore[arg-type]

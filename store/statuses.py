@@ -73,15 +73,14 @@ def failure(
         status: not OK, and not an outcome that the call returns as a value.
         subject: what was attempted on which key, for example "put of b'key'".
         message: the node's own words, if it gave some.
-        size: true size of the value, or present length of the object, where the status has one.
+        size: true size of the value, or present length of the object, where it is known.
         capacity: bytes of the caller's buffer, where there is one.
     """
     if status == TOO_SMALL:
-        return TooSmallError(
-            f"{subject}: the value has {size} bytes, the buffer {capacity}: give a buffer of"
-            f" {size} bytes",
-            size=size,
-        )
+        text = f"the value has {size} bytes, the buffer {capacity}: give a buffer of {size} bytes"
+        if size == 0:  # In a batch it is not known.
+            text = f"the value does not fit the buffer of {capacity} bytes: stat tells its size"
+        return TooSmallError(f"{subject}: {text}", size=size)
     if status == MISMATCH:
         return MismatchError(
             f"{subject}: the object ends at {size}: append at={size}, if that is still right",

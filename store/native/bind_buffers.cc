@@ -33,13 +33,28 @@ Bytes HeldBuffers::hold(nb::handle object, const char* what) {
   return {static_cast<const std::byte*>(view.buf), static_cast<size_t>(view.len)};
 }
 
+// Python keeps the UTF-8 form inside the string, so nothing is copied here either.
+Bytes HeldBuffers::hold_text(nb::handle text) {
+  Py_ssize_t size = 0;
+  const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (data == nullptr) throw nb::python_error();
+  objects_.push_back(nb::borrow(text));
+  return {reinterpret_cast<const std::byte*>(data), static_cast<size_t>(size)};
+}
+
 MutableBytes HeldBuffers::hold_writable(nb::handle object, const char* what) {
   const Py_buffer& view = get(object, PyBUF_WRITABLE, what);
   return {static_cast<std::byte*>(view.buf), static_cast<size_t>(view.len)};
 }
 
 Bytes HeldBuffers::hold_key(nb::handle object) {
-  Bytes key = hold(object, "a key");
+  bool is_text = PyUnicode_Check(object.ptr());
+  if (!is_text && !PyBytes_Check(object.ptr())) {
+    throw nb::type_error(
+        (std::string("a key must be bytes or str, not '") + Py_TYPE(object.ptr())->tp_name + "'")
+            .c_str());
+  }
+  Bytes key = is_text ? hold_text(object) : hold(object, "a key");
   if (key.size() <= limits::kKeyBytesMax) return key;
   throw nb::value_error(("a key of " + std::to_string(key.size()) + " bytes is too long: at most " +
                          std::to_string(limits::kKeyBytesMax) + " are allowed")

@@ -22,15 +22,17 @@ class HeldBuffers {
   // read-only).
   Bytes hold(nanobind::handle object, const char* what);
   MutableBytes hold_writable(nanobind::handle object, const char* what);
-  // Like hold(); raises ValueError for a key longer than the protocol takes.
+  // Like hold(), but takes str too, as UTF-8. Raises ValueError for a key longer than the protocol
+  // takes, and for text that has no UTF-8 form.
   Bytes hold_key(nanobind::handle object);
   void release() noexcept;
 
  private:
   const Py_buffer& get(nanobind::handle object, int flags, const char* what);
+  Bytes hold_text(nanobind::handle text);
 
   std::vector<Py_buffer> views_;
-  std::vector<nanobind::object> objects_;  // Of type bytes: no view is needed, they do not move.
+  std::vector<nanobind::object> objects_;  // bytes and str: no view is needed, they do not move.
 };
 
 }  // namespace kvstrata

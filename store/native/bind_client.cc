@@ -22,6 +22,7 @@ void bind_operation(nb::module_* module) {
       .def_prop_ro("status", [](const Operation& self) { return static_cast<int>(self.status()); })
       .def_prop_ro("message", &Operation::message)
       .def_prop_ro("statuses", &Operation::statuses)
+      .def_prop_ro("status_set", &Operation::status_set)
       .def_prop_ro("unsent", &Operation::unsent);
 }
 
@@ -59,7 +60,8 @@ void bind_keys(nb::module_* module) {
   nb::class_<KeysOnly, Operation>(*module, "KeysOnly", nb::is_final())
       .def(nb::init<int, nb::handle, uint64_t>(), "opcode"_a, "keys"_a, nb::kw_only(),
            "ttl_ms"_a = 0)
-      .def_prop_ro("prefix_length", &KeysOnly::prefix_length);
+      .def_prop_ro("prefix_length", &KeysOnly::prefix_length)
+      .def_prop_ro("present", &KeysOnly::present);
   nb::class_<Stat, Operation>(*module, "Stat", nb::is_final())
       .def(nb::init<nb::handle>(), "key"_a)
       .def_prop_ro("location", [](const Stat& self) { return self.outcome().location; })

@@ -40,6 +40,14 @@ uint64_t KeysOnly::prefix_length() const noexcept {
   return sum;
 }
 
+nb::list KeysOnly::present() const {
+  nb::list list;
+  for (const Transfer& transfer : transfers_) {
+    for (const TransferItem& item : transfer.items) list.append(item.status == Status::Ok);
+  }
+  return list;
+}
+
 Stat::Stat(nb::handle key) { add_item(Opcode::Stat, buffers_.hold_key(key), 0); }
 
 Scan::Scan(nb::handle prefix, uint64_t cursor, uint32_t count) {

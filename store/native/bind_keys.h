@@ -10,6 +10,8 @@ class KeysOnly final : public Operation {
   KeysOnly(int opcode, nanobind::handle keys, uint64_t ttl_ms);
 
   uint64_t prefix_length() const noexcept;
+  // Whether each key's status is OK.
+  nanobind::list present() const;
 };
 
 class Stat final : public SingleOperation {

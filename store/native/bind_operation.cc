@@ -108,6 +108,15 @@ nb::list Operation::statuses() const {
   return list;
 }
 
+uint64_t Operation::status_set() const noexcept {
+  uint64_t set = 0;
+  for (const Transfer& transfer : transfers_) {
+    for (const TransferItem& item : transfer.items)
+      set |= uint64_t{1} << static_cast<int>(item.status);
+  }
+  return set;
+}
+
 void Operation::provide_sinks(Transfer&, size_t, size_t) noexcept {}
 
 void Operation::ended(Transfer&) noexcept { --open_transfer_count_; }

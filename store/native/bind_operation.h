@@ -38,6 +38,8 @@ class Operation : public TransferOwner {
   virtual Status status() const noexcept;
   const std::string& message() const noexcept;
   nanobind::list statuses() const;
+  // Bit n is set if some key's status is n.
+  uint64_t status_set() const noexcept;
 
   void provide_sinks(Transfer& transfer, size_t first, size_t count) noexcept override;
   void ended(Transfer& transfer) noexcept override;

@@ -142,7 +142,13 @@ void GetMany::collect() {
 nb::list GetMany::lengths() const {
   nb::list list;
   for (const Transfer& transfer : transfers_) {
-    for (const TransferItem& item : transfer.items) list.append(item.value_length);
+    for (const TransferItem& item : transfer.items) {
+      if (item.status == Status::Ok) {
+        list.append(item.value_length);
+      } else {
+        list.append(nb::none());
+      }
+    }
   }
   return list;
 }

@@ -1,6 +1,8 @@
 #include "store/native/command.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "store/native/partition.h"
 #include "transport/native/checksum.h"
@@ -16,6 +18,10 @@ constexpr uint32_t kScanStep = 64;
 constexpr uint32_t kScanVisitMax = 1024;
 constexpr size_t kScanBytesMax = 256 * 1024;
 
+constexpr bool opcode_has_detail(Opcode opcode) noexcept {
+  return opcode != Opcode::Exists && opcode != Opcode::PrefixLength && opcode != Opcode::Delete;
+}
+
 void recycle(ByteBuffer* buffer) noexcept {
   if (buffer->capacity() > kKeptBytes) {
     buffer->release_memory();
@@ -26,7 +32,7 @@ void recycle(ByteBuffer* buffer) noexcept {
 
 // Adds the piece of chunk `index` that lies within [begin, end) of the value.
 bool add_piece(ObjectStore& store, Partition& partition, Location location, uint32_t index,
-               uint64_t begin, uint64_t end, Task* task) {
+               uint64_t begin, uint64_t end, TaskDetail* detail) {
   RecordView record = store.view(location);
   uint64_t chunk_begin = uint64_t{index} * limits::kChunkBytes;
   uint64_t from = std::max(begin, chunk_begin) - chunk_begin;
@@ -34,47 +40,48 @@ bool add_piece(ObjectStore& store, Partition& partition, Location location, uint
   bool whole = from == 0 && to == record.chunk_length(index);
   if (!whole && !store.chunk_is_sound(partition, location, index)) return false;
   Bytes part = Bytes(store.piece(location, index)).subspan(from, to - from);
-  task->checksums.append_le(whole ? record.checksum(index) : chunk_checksum(part));
+  detail->checksums.append_le(whole ? record.checksum(index) : chunk_checksum(part));
   if (record.has(kIsChunked)) {
     store.retain(record.extent(index));
-    task->pieces.push_back({record.extent(index), from, to - from});
+    detail->pieces.push_back({record.extent(index), from, to - from});
   } else {
-    task->bytes.append(part);
+    detail->bytes.append(part);
   }
   return true;
 }
 
-void release_pieces(ObjectStore& store, Task* task) noexcept {
-  for (const PinnedPiece& piece : task->pieces) store.release(piece.extent);
-  task->pieces.clear();
+void release_pieces(ObjectStore& store, TaskDetail* detail) noexcept {
+  for (const PinnedPiece& piece : detail->pieces) store.release(piece.extent);
+  detail->pieces.clear();
 }
 
 void perform_read(ObjectStore& store, Partition& partition, Opcode opcode, Task* task) {
-  Location location = store.read(partition, task->hash, task->entry.key);
+  TaskDetail& detail = *task->detail;
+  Location location = store.read(partition, task->hash, task->key);
   if (location == 0) {
     task->status = Status::NotFound;
     return;
   }
   RecordView record = store.view(location);
-  task->value_length = record.value_length();
-  task->version = record.header().version;
+  detail.value_length = record.value_length();
+  detail.version = record.header().version;
   uint64_t begin = 0;
-  uint64_t end = task->value_length;
+  uint64_t end = detail.value_length;
   if (opcode == Opcode::GetRange) {
-    begin = std::min(task->entry.offset, task->value_length);
-    end = begin + std::min(task->entry.length, task->value_length - begin);
+    begin = std::min(detail.entry.offset, detail.value_length);
+    end = begin + std::min(detail.entry.length, detail.value_length - begin);
   }
-  task->entry.offset = begin;
-  task->entry.length = end - begin;
-  if (end - begin > task->entry.descriptor.length) {
+  detail.entry.offset = begin;
+  detail.entry.length = end - begin;
+  if (end - begin > detail.entry.descriptor.length) {
     task->status = Status::TooSmall;
     return;
   }
-  task->attributes.append(record.attributes());
+  detail.attributes.append(record.attributes());
   for (uint64_t at = begin; at < end;) {
     auto index = static_cast<uint32_t>(at / limits::kChunkBytes);
-    if (!add_piece(store, partition, location, index, begin, end, task)) {
-      release_pieces(store, task);
+    if (!add_piece(store, partition, location, index, begin, end, &detail)) {
+      release_pieces(store, &detail);
       task->status = Status::Corrupt;
       return;
     }
@@ -84,42 +91,44 @@ void perform_read(ObjectStore& store, Partition& partition, Opcode opcode, Task*
 }
 
 void perform_stat(ObjectStore& store, Partition& partition, Task* task) {
-  Location location = store.find(partition, task->hash, task->entry.key);
+  TaskDetail& detail = *task->detail;
+  Location location = store.find(partition, task->hash, task->key);
   if (location == 0) {
     task->status = Status::NotFound;
     return;
   }
   RecordView record = store.view(location);
-  task->place = static_cast<uint8_t>(ChunkPlace::Dram);
-  task->chunk_count = record.chunk_count();
-  task->value_length = record.value_length();
-  task->version = record.header().version;
-  task->attributes.append(record.attributes());
+  detail.place = static_cast<uint8_t>(ChunkPlace::Dram);
+  detail.chunk_count = record.chunk_count();
+  detail.value_length = record.value_length();
+  detail.version = record.header().version;
+  detail.attributes.append(record.attributes());
   if (record.expiry_ms() != RecordView::kNoExpiry) {
-    task->ttl_left_ms = record.expiry_ms() - store.now_ms();
+    detail.ttl_left_ms = record.expiry_ms() - store.now_ms();
   }
 }
 
 void perform_scan(ObjectStore& store, Partition& partition, Task* task) {
-  uint64_t cursor = task->entry.cursor;
-  Bytes prefix = task->entry.key;
+  TaskDetail& detail = *task->detail;
+  uint64_t cursor = detail.entry.cursor;
+  Bytes prefix = task->key;
   uint32_t visited = 0;
   do {
-    uint32_t step = std::min(kScanStep, task->entry.count_max - task->key_count);
+    uint32_t step = std::min(kScanStep, detail.entry.count_max - detail.key_count);
     cursor = partition.index.scan(cursor, step, [&](Location location) {
       ++visited;
       RecordView record = store.view(location);
       Bytes key = record.key();
       bool matches = key.size() >= prefix.size() && equal(key.first(prefix.size()), prefix);
       if (!matches || record.expiry_ms() <= store.now_ms()) return;
-      ++task->key_count;
-      task->bytes.append_le(static_cast<uint16_t>(key.size()));
-      task->bytes.append_le(record.value_length());
-      task->bytes.append(key);
+      ++detail.key_count;
+      detail.bytes.append_le(static_cast<uint16_t>(key.size()));
+      detail.bytes.append_le(record.value_length());
+      detail.bytes.append(key);
     });
-  } while (cursor != 0 && task->key_count < task->entry.count_max && visited < kScanVisitMax &&
-           task->bytes.size() < kScanBytesMax);
-  task->cursor = cursor;
+  } while (cursor != 0 && detail.key_count < detail.entry.count_max && visited < kScanVisitMax &&
+           detail.bytes.size() < kScanBytesMax);
+  detail.cursor = cursor;
 }
 
 void perform_one(ObjectStore& store, Partition& partition, Opcode opcode, Task* task) {
@@ -130,13 +139,13 @@ void perform_one(ObjectStore& store, Partition& partition, Opcode opcode, Task* 
       return;
     case Opcode::Exists:
     case Opcode::PrefixLength:
-      if (!store.exists(partition, task->hash, task->entry.key)) task->status = Status::NotFound;
+      if (!store.exists(partition, task->hash, task->key)) task->status = Status::NotFound;
       return;
     case Opcode::Delete:
-      if (!store.remove(partition, task->hash, task->entry.key)) task->status = Status::NotFound;
+      if (!store.remove(partition, task->hash, task->key)) task->status = Status::NotFound;
       return;
     case Opcode::Expire:
-      task->status = store.expire(partition, task->hash, task->entry.key, task->entry.ttl_ms);
+      task->status = store.expire(partition, task->hash, task->key, task->detail->entry.ttl_ms);
       return;
     case Opcode::Stat:
       perform_stat(store, partition, task);
@@ -149,81 +158,90 @@ void perform_one(ObjectStore& store, Partition& partition, Opcode opcode, Task* 
   }
 }
 
-// All tasks of this shard: hashes and index lines of the whole batch are fetched ahead of their
-// use.
+// The window's tasks of this shard. A batch goes in blocks: what looking up a block's keys will
+// touch is fetched ahead of its use.
 void execute(ObjectStore& store, Partition& partition, uint32_t shard, Command* command) {
-  uint32_t begin = command->window_begin;
-  uint32_t end = command->window_end;
-  auto each = [&](auto&& visit) {
-    for (uint32_t index = begin; index < end; ++index) {
-      Task& task = command->tasks[index];
-      if (task.shard == shard && task.status == Status::Ok) visit(task);
+  std::array<Task*, ObjectStore::kPrefetchCount> block;
+  std::array<uint64_t, ObjectStore::kPrefetchCount> hashes;
+  size_t count = 0;
+  auto perform_block = [&] {
+    if (count > 1) store.prefetch(partition, std::span(hashes).first(count));
+    for (Task* task : std::span(block).first(count)) {
+      perform_one(store, partition, command->opcode, task);
     }
+    count = 0;
   };
-  if (command->opcode != Opcode::Scan) {
-    each([&](Task& task) {
-      task.hash = store.hash(task.entry.key);
-      store.prefetch_table(partition, task.hash);
-    });
-    if (end - begin > 1) {
-      each([&](Task& task) { store.prefetch_record(partition, task.hash); });
-    }
+  for (Task& task : command->window()) {
+    if (task.shard != shard || task.status != Status::Ok) continue;
+    task.hash = store.hash(task.key);
+    hashes[count] = task.hash;
+    block[count++] = &task;
+    if (count == block.size()) perform_block();
   }
-  each([&](Task& task) { perform_one(store, partition, command->opcode, &task); });
+  perform_block();
 }
 
 WriteRequest write_request(const Task& task) noexcept {
-  return {task.entry.key,          task.entry.attributes, task.hash,
-          task.entry.value_length, task.entry.ttl_ms,     (task.entry.flags & kFlagIfAbsent) != 0};
+  const Entry& entry = task.detail->entry;
+  return {task.key,           entry.attributes, task.hash,
+          entry.value_length, entry.ttl_ms,     (entry.flags & kFlagIfAbsent) != 0};
+}
+
+// Lets go of the open record of a write, if there is one.
+void abort_write(ObjectStore& store, const Task& task) noexcept {
+  if (task.detail == nullptr || task.detail->location == 0) return;
+  store.abort(std::exchange(task.detail->location, 0));
 }
 
 Status reserve(ObjectStore& store, Partition& partition, Opcode opcode, Task* task) {
-  task->hash = store.hash(task->entry.key);
+  TaskDetail& detail = *task->detail;
+  task->hash = store.hash(task->key);
   CommitOutcome outcome;
   Status status = opcode == Opcode::Append
-                      ? store.reserve_append(partition, write_request(*task), task->entry.at,
-                                             &task->location, &outcome)
-                      : store.reserve(partition, write_request(*task), &task->location, &outcome);
+                      ? store.reserve_append(partition, write_request(*task), detail.entry.at,
+                                             &detail.location, &outcome)
+                      : store.reserve(partition, write_request(*task), &detail.location, &outcome);
   if (status == Status::Busy) return status;
   task->status = status;
-  task->value_length = outcome.value_length;
-  task->version = outcome.version;
+  detail.value_length = outcome.value_length;
+  detail.version = outcome.version;
   if (status == Status::Ok) return status;
   partition.statistics->put_refusals.add();
-  if (task->location != 0) store.abort(task->location);
-  task->location = 0;
+  abort_write(store, *task);
   return status;
 }
 
 void commit(ObjectStore& store, Partition& partition, Opcode opcode, Task* task) {
+  TaskDetail& detail = *task->detail;
   CommitOutcome outcome =
       opcode == Opcode::Append
-          ? store.commit_append(partition, task->location, task->hash, task->entry.at)
-          : store.commit(partition, task->location, task->hash,
-                         (task->entry.flags & kFlagIfAbsent) != 0);
-  task->location = 0;
+          ? store.commit_append(partition, detail.location, task->hash, detail.entry.at)
+          : store.commit(partition, detail.location, task->hash,
+                         (detail.entry.flags & kFlagIfAbsent) != 0);
+  detail.location = 0;
   task->status = outcome.status;
-  task->result = outcome.result;
-  task->value_length = outcome.value_length;
-  task->version = outcome.version;
+  detail.result = outcome.result;
+  detail.value_length = outcome.value_length;
+  detail.version = outcome.version;
   if (outcome.status == Status::Ok) {
-    partition.statistics->put_bytes.add(task->entry.value_length);
+    partition.statistics->put_bytes.add(detail.entry.value_length);
   }
 }
 
 // The bytes were verified when they arrived; here they only change places.
 Status write(ObjectStore& store, Partition& partition, Opcode opcode, Task* task) {
+  TaskDetail& detail = *task->detail;
   Status status = reserve(store, partition, opcode, task);
   if (status != Status::Ok) return status;
-  uint64_t base = opcode == Opcode::Append ? task->entry.at : 0;
+  uint64_t base = opcode == Opcode::Append ? detail.entry.at : 0;
   uint64_t copied = 0;
-  for (uint32_t piece = 0; copied < task->bytes.size(); ++piece) {
+  for (uint32_t piece = 0; copied < detail.bytes.size(); ++piece) {
     uint64_t at = base + copied;
     auto index = static_cast<uint32_t>(at / limits::kChunkBytes);
-    MutableBytes target = store.piece(task->location, index).subspan(at % limits::kChunkBytes);
-    uint64_t count = std::min<uint64_t>(target.size(), task->bytes.size() - copied);
-    std::memcpy(target.data(), task->bytes.data() + copied, count);
-    store.set_checksum(task->location, index, task->entry.checksums[piece]);
+    MutableBytes target = store.piece(detail.location, index).subspan(at % limits::kChunkBytes);
+    uint64_t count = std::min<uint64_t>(target.size(), detail.bytes.size() - copied);
+    std::memcpy(target.data(), detail.bytes.data() + copied, count);
+    store.set_checksum(detail.location, index, detail.entry.checksums[piece]);
     copied += count;
   }
   commit(store, partition, opcode, task);
@@ -232,10 +250,7 @@ Status write(ObjectStore& store, Partition& partition, Opcode opcode, Task* task
 
 }  // namespace
 
-void Task::reset() noexcept {
-  hash = 0;
-  shard = 0;
-  status = Status::Ok;
+void TaskDetail::reset() noexcept {
   result = WriteResult::Nothing;
   place = 0;
   chunk_count = 0;
@@ -251,16 +266,22 @@ void Task::reset() noexcept {
   recycle(&bytes);
 }
 
-Task& Command::add_task() {
-  if (task_count == tasks.size()) tasks.emplace_back();
-  Task& task = tasks[task_count++];
-  task.reset();
-  return task;
+void Command::make_tasks(uint32_t count) {
+  tasks.assign(count, Task{});
+  if (!opcode_has_detail(opcode)) return;
+  if (details_.size() < count) details_.resize(count);
+  for (uint32_t index = 0; index < count; ++index) {
+    details_[index].reset();
+    tasks[index].detail = &details_[index];
+  }
 }
 
-void Command::reset(bool keeps_tasks) noexcept {
-  if (!keeps_tasks) tasks = std::vector<Task>();
-  task_count = 0;
+void Command::reset(bool keeps_memory) noexcept {
+  tasks.clear();
+  if (!keeps_memory) {
+    tasks = std::vector<Task>();
+    details_ = std::vector<TaskDetail>();
+  }
   session = nullptr;
   pending = 0;
   window_begin = 0;
@@ -280,8 +301,7 @@ Status perform(ObjectStore& store, Partition* partition, uint32_t shard, const W
       if (task.shard != shard) continue;
       // The pool was dropped. Of a write that is aborted, its home has noted a status.
       if (work.phase != Phase::Abort) task.status = Status::Denied;
-      if (task.location != 0) store.abort(task.location);
-      task.location = 0;
+      abort_write(store, task);
     }
     return Status::Ok;
   }
@@ -297,8 +317,7 @@ Status perform(ObjectStore& store, Partition* partition, uint32_t shard, const W
       commit(store, *partition, command->opcode, &command->tasks[work.task]);
       return Status::Ok;
     case Phase::Abort:
-      store.abort(command->tasks[work.task].location);
-      command->tasks[work.task].location = 0;
+      abort_write(store, command->tasks[work.task]);
       return Status::Ok;
   }
   return Status::Internal;
@@ -306,8 +325,7 @@ Status perform(ObjectStore& store, Partition* partition, uint32_t shard, const W
 
 void give_up(ObjectStore& store, const Work& work) noexcept {
   Task& task = work.command->tasks[work.task];
-  if (task.location != 0) store.abort(task.location);
-  task.location = 0;
+  abort_write(store, task);
   task.status = Status::Busy;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "store/native/object_store.h"
@@ -23,12 +24,9 @@ struct PinnedPiece {
   uint64_t length_bytes = 0;
 };
 
-// One entry's work and what came of it.
-struct Task {
+// What an operation needs and yields beyond its key.
+struct TaskDetail {
   Entry entry;
-  uint64_t hash = 0;
-  uint32_t shard = 0;  // The owner.
-  Status status = Status::Ok;
   WriteResult result = WriteResult::Nothing;
   uint8_t place = 0;
   uint32_t chunk_count = 0;
@@ -37,14 +35,24 @@ struct Task {
   uint64_t ttl_left_ms = kTtlNever;
   uint64_t cursor = 0;
   Location location = 0;  // The open record of a write.
-  ByteBuffer checksums;   // Reads: of the pieces; scans: unused.
+  ByteBuffer checksums;   // Reads: of the pieces.
   ByteBuffer attributes;  // Reads, Stat.
-  ByteBuffer
-      bytes;  // Reads: an inline value. Small writes for another shard: the value. Scans: the keys.
+  // Reads: an inline value. Small writes for another shard: the value. Scans: the keys.
+  ByteBuffer bytes;
   std::vector<PinnedPiece> pieces;  // Reads of chunked values.
   uint32_t key_count = 0;           // Scans.
 
   void reset() noexcept;
+};
+
+// One entry's work and what came of it. Lean, since prefix look-ups bring hundreds at a time and
+// need no more: `detail` is null where the opcode has none.
+struct Task {
+  Bytes key;
+  uint64_t hash = 0;
+  TaskDetail* detail = nullptr;
+  uint32_t shard = 0;  // The owner.
+  Status status = Status::Ok;
 };
 
 enum class Phase : uint8_t {
@@ -70,14 +78,21 @@ struct Command {
   uint32_t pending = 0;       // Works under way elsewhere, or waiting for memory.
   uint32_t window_begin = 0;  // Reads: outcomes before this one were answered.
   uint32_t window_end = 0;
-  uint32_t receiving = 0;   // Writes: the task whose data are due next.
-  ByteBuffer body;          // A copy, where the command outlives the read buffer.
-  std::vector<Task> tasks;  // Reused: only the first `task_count` are alive.
-  uint32_t task_count = 0;
+  uint32_t receiving = 0;  // Writes: the task whose data are due next.
+  ByteBuffer body;         // A copy, where the command outlives the read buffer.
+  std::vector<Task> tasks;
 
-  Task& add_task();
-  // `keeps_tasks`: for the next batch; hundreds of them take some 200 KiB.
-  void reset(bool keeps_tasks) noexcept;
+  uint32_t task_count() const noexcept { return static_cast<uint32_t>(tasks.size()); }
+  std::span<Task> window() noexcept {
+    return std::span(tasks).subspan(window_begin, window_end - window_begin);
+  }
+  // Lays out that many fresh tasks of the opcode.
+  void make_tasks(uint32_t count);
+  // `keeps_memory`: for the next batch; hundreds of tasks take some 150 KiB.
+  void reset(bool keeps_memory) noexcept;
+
+ private:
+  std::vector<TaskDetail> details_;  // Reused: only the first `tasks.size()` are alive.
 };
 
 struct Work {

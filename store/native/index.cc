@@ -79,11 +79,11 @@ void Index::prefetch_table(uint64_t hash) const noexcept {
   table.prefetch(tag_at(hash, table.depth()));
 }
 
-void Index::prefetch_record(uint64_t hash) const noexcept {
+Location Index::candidate(uint64_t hash) const noexcept {
   const IndexTable& table = state_->directory.table(hash);
   const uint32_t tag = tag_at(hash, table.depth());
   const Slot slot = table.slot(table.lower_bound(tag));
-  if (slot != 0 && tag_of(slot) == tag) state_->records->prefetch(location_of(slot));
+  return slot != 0 && tag_of(slot) == tag ? location_of(slot) : 0;
 }
 
 bool Index::insert(uint64_t hash, Location location) noexcept {

@@ -36,9 +36,11 @@ class Index {
   Index& operator=(Index&&) noexcept;
 
   Location find(uint64_t hash, std::span<const std::byte> key) const noexcept;
-  // For batches: call prefetch_table for every key, then prefetch_record for every key, then find.
+  // For batches: prefetch_table for every key, then candidate for every key, whose records are
+  // fetched too, then find. A candidate is the record that find would look at first, or 0; no
+  // record is read for it.
   void prefetch_table(uint64_t hash) const noexcept;
-  void prefetch_record(uint64_t hash) const noexcept;
+  Location candidate(uint64_t hash) const noexcept;
 
   // The key must not be there yet. False when the heap is exhausted; nothing has changed then.
   bool insert(uint64_t hash, Location location) noexcept;

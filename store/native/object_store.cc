@@ -1,12 +1,19 @@
 #include "store/native/object_store.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 
 #include "store/native/partition.h"
 #include "transport/native/checksum.h"
 
 namespace kvstrata {
+
+namespace {
+
+constexpr size_t kCacheLineBytes = 64;
+
+}  // namespace
 
 void EvictedKeys::remember(uint64_t hash) {
   if (fingerprints_.empty()) fingerprints_.resize(kSlotCount);
@@ -51,16 +58,23 @@ uint64_t ObjectStore::hash_at(Location location) const noexcept {
   return hash(view(location).key());
 }
 
+// Loops of their own, and short ones: a core has so many misses under way as it can look ahead of
+// the first that is not served yet.
+void ObjectStore::prefetch(const Partition& partition,
+                           std::span<const uint64_t> hashes) const noexcept {
+  assert(hashes.size() <= kPrefetchCount);
+  std::array<Location, kPrefetchCount> candidates;
+  for (uint64_t hash : hashes) partition.index.prefetch_table(hash);
+  for (size_t index = 0; index < hashes.size(); ++index) {
+    candidates[index] = partition.index.candidate(hashes[index]);
+  }
+  for (Location candidate : std::span(candidates).first(hashes.size())) prefetch(candidate);
+}
+
 void ObjectStore::prefetch(Location location) const noexcept {
-  __builtin_prefetch(memory_.at(location));
-}
-
-void ObjectStore::prefetch_table(const Partition& partition, uint64_t hash) const noexcept {
-  partition.index.prefetch_table(hash);
-}
-
-void ObjectStore::prefetch_record(const Partition& partition, uint64_t hash) const noexcept {
-  partition.index.prefetch_record(hash);
+  const std::byte* record = memory_.at(location);
+  __builtin_prefetch(record);
+  __builtin_prefetch(record + kCacheLineBytes);  // The rest of its key, or a small value.
 }
 
 bool ObjectStore::is_expired(Location location) const noexcept {

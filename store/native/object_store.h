@@ -76,8 +76,9 @@ class ObjectStore final : public RecordResolver {
   Location read(Partition& partition, uint64_t hash, Bytes key) noexcept;
   bool exists(Partition& partition, uint64_t hash, Bytes key) noexcept;
   Location find(Partition& partition, uint64_t hash, Bytes key) noexcept;
-  void prefetch_table(const Partition& partition, uint64_t hash) const noexcept;
-  void prefetch_record(const Partition& partition, uint64_t hash) const noexcept;
+  // Brings what looking these up will touch into the cache, the misses all at once.
+  static constexpr size_t kPrefetchCount = 64;
+  void prefetch(const Partition& partition, std::span<const uint64_t> hashes) const noexcept;
 
   // True if chunk `index` of a record matches its checksum; a mismatch drops the object.
   bool chunk_is_sound(Partition& partition, Location location, uint32_t index) noexcept;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "store/native/look_ahead.h"
 #include "store/native/node.h"
 #include "store/native/shard.h"
 
@@ -62,8 +63,9 @@ bool Session::read_once() {
 bool Session::read_data() {
   MutableBytes buffer = shard_->read_buffer();
   MutableBytes target = state_ == State::Data ? data_target() : buffer;
-  target =
-      target.first(std::min({target.size(), size_t{shard_->step_bytes()}, size_t{value_left_}}));
+  // What is received is hashed too, which makes a step about twice as long as one of sending.
+  size_t step = shard_->step_bytes() / 2;
+  target = target.first(std::min({target.size(), step, size_t{value_left_}}));
   bool dropped = state_ == State::Discard;
   // Dropped bytes land in the very buffer that what follows would need.
   iovec second = dropped ? iovec{} : iovec{buffer.data(), buffer.size()};
@@ -94,6 +96,7 @@ int64_t Session::receive(const std::array<iovec, 2>& vectors) {
 // Handles whole capsules and data; returns how many bytes were used.
 size_t Session::consume(Bytes bytes) {
   size_t used = 0;
+  size_t looked_at = 0;
   while (!closed_ && !closing_ && used < bytes.size()) {
     if (state_ == State::Capsules && !has_room()) {
       output_full_ = true;
@@ -110,6 +113,7 @@ size_t Session::consume(Bytes bytes) {
         count = consume_hello(rest);
         break;
       case State::Capsules:
+        if (used >= looked_at) looked_at = used + look_ahead(*shard_, pool_, rest);
         count = consume_capsule(rest);
         break;
       case State::Data:
@@ -259,11 +263,21 @@ void Session::resume() {
 
 void Session::on_writable() { flush(); }
 
+void Session::on_hang_up() {
+  if (paused()) {
+    close();
+  } else {
+    on_readable();
+  }
+}
+
 void Session::flush() {
   if (closed_ || !send_output()) return;
   if (!output_.empty()) shard_->note_bulk();
   if (output_.empty() && closing_) {
-    close();
+    // The peer's end of the stream, or the stall limit, closes it: to close over unread input would
+    // be a reset, which may overtake the last word.
+    ::shutdown(socket_.fd(), SHUT_WR);
     return;
   }
   if (output_full_ && has_room()) go_on_after_output();
@@ -327,7 +341,7 @@ bool Session::has_room() const noexcept {
 
 bool Session::is_stalled(uint64_t now_ns) noexcept {
   bool owes = write_ != nullptr && state_ == State::Data;
-  bool waits = owes || !output_.empty() || !greeted() || !input_.empty();
+  bool waits = owes || !output_.empty() || !greeted() || !input_.empty() || closing_;
   if (!waits || (state_ == State::Paused && output_.empty())) {
     progress_ns_ = now_ns;
     progress_seen_ = progress_bytes_;

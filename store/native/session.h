@@ -40,6 +40,8 @@ class Session {
 
   void on_readable();
   void on_writable();
+  // The connection is broken, or closed from both sides: nobody is there to be answered.
+  void on_hang_up();
   // Work that travelled, or waited for memory, is done.
   void on_work_done(const Work& work);
   void on_admin_done(Command* command, Status status, Bytes payload);
@@ -131,7 +133,7 @@ class Session {
   std::string peer_;
   State state_ = State::Hello;
   bool closed_ = false;
-  bool closing_ = false;  // Close once the output is sent.
+  bool closing_ = false;  // The output is the last; input is dropped.
   bool watches_input_ = true;
   bool watches_output_ = false;
   bool socket_full_ = false;  // It took less than it was offered.

@@ -198,10 +198,12 @@ bool Session::read_entries(Command* command, const RequestHeader& header, Bytes 
   uint64_t value_bytes_max = shard_->store().value_bytes_max();
   uint64_t data_length = 0;
   EntryReader reader(command->opcode, header.entry_count, body);
-  for (uint32_t count = 0; count < header.entry_count; ++count) {
-    Task& task = command->add_task();
-    Entry& entry = task.entry;
+  command->make_tasks(header.entry_count);
+  Entry lean;
+  for (Task& task : command->tasks) {
+    Entry& entry = task.detail == nullptr ? lean : task.detail->entry;
     if (!reader.next(&entry)) return false;
+    task.key = entry.key;
     task.status = check_entry(entry, command->opcode, value_bytes_max);
     if (shard_count > 1) task.shard = slot_shard(key_slot(entry.key), shard_count);
     if (!opcode_writes(command->opcode)) continue;
@@ -211,9 +213,10 @@ bool Session::read_entries(Command* command, const RequestHeader& header, Bytes 
   if (reader.malformed() || data_length != header.data_length) return false;
   if (command->opcode != Opcode::Scan) return true;
   Task& scan = command->tasks[0];
-  scan.shard = static_cast<uint32_t>(scan.entry.cursor >> kScanShardShift);
-  scan.entry.cursor <<= 64 - kScanShardShift;
-  scan.entry.count_max = std::clamp(scan.entry.count_max, uint32_t{1}, kScanCountMax);
+  scan.shard = static_cast<uint32_t>(scan.detail->entry.cursor >> kScanShardShift);
+  scan.detail->entry.cursor <<= 64 - kScanShardShift;
+  scan.detail->entry.count_max =
+      std::clamp(scan.detail->entry.count_max, uint32_t{1}, kScanCountMax);
   if (scan.shard >= shard_count) scan.status = Status::Invalid;
   return true;
 }
@@ -226,13 +229,11 @@ void Session::run_windows(Command* command) {
       end(command);
       return;
     }
-    uint32_t step = opcode_reads(command->opcode) ? kReadWindow : command->task_count;
-    command->window_end = std::min(command->window_begin + step, command->task_count);
+    uint32_t step = opcode_reads(command->opcode) ? kReadWindow : command->task_count();
+    command->window_end = std::min(command->window_begin + step, command->task_count());
     uint64_t owners = 0;
-    for (uint32_t index = command->window_begin; index < command->window_end; ++index) {
-      if (command->tasks[index].status == Status::Ok) {
-        owners |= uint64_t{1} << command->tasks[index].shard;
-      }
+    for (const Task& task : command->window()) {
+      if (task.status == Status::Ok) owners |= uint64_t{1} << task.shard;
     }
     command->pending = static_cast<uint32_t>(std::popcount(owners));
     for (; owners != 0; owners &= owners - 1) {
@@ -247,9 +248,11 @@ void Session::run_windows(Command* command) {
 bool Session::finish_window(Command* command) {
   if (closed_) {
     std::vector<OwnedExtent> released;
-    for (uint32_t index = command->window_begin; index < command->window_end; ++index) {
-      Task& task = command->tasks[index];
-      for (const PinnedPiece& piece : task.pieces) released.push_back({piece.extent, task.shard});
+    for (const Task& task : command->window()) {
+      if (task.detail == nullptr) break;
+      for (const PinnedPiece& piece : task.detail->pieces) {
+        released.push_back({piece.extent, task.shard});
+      }
     }
     shard_->release(&released);
     end(command);
@@ -260,7 +263,7 @@ bool Session::finish_window(Command* command) {
   } else {
     encode_outcomes(command);
   }
-  if (command->window_end == command->task_count) {
+  if (command->window_end == command->task_count()) {
     end(command);
     return false;
   }
@@ -281,50 +284,58 @@ void Session::encode_reads(Command* command) {
     uint64_t data_length = 0;
     for (; index < command->window_end && writer.bytes_written() < kCompletionBytes; ++index) {
       const Task& task = command->tasks[index];
-      if (task.status == Status::Ok) data_length += task.entry.length;
+      if (task.status == Status::Ok) data_length += task.detail->entry.length;
       encode_outcome(*command, task, &writer);
     }
-    bool more = index < command->task_count;
+    bool more = index < command->task_count();
     writer.finish_completion(Status::Ok, data_length, credits_, more ? kFlagMore : 0);
     for (uint32_t sent = first; sent < index; ++sent) {
-      Task& task = command->tasks[sent];
-      output_.bytes()->append(task.bytes.view());
-      for (const PinnedPiece& piece : task.pieces) {
+      const Task& task = command->tasks[sent];
+      TaskDetail& detail = *task.detail;
+      output_.bytes()->append(detail.bytes.view());
+      for (const PinnedPiece& piece : detail.pieces) {
         const std::byte* data = shard_->store().at(piece.extent.offset) + piece.skip_bytes;
         output_.add_piece(data, piece, task.shard);
       }
-      task.pieces.clear();
+      detail.pieces.clear();
     }
   } while (index < command->window_end);
 }
 
 void Session::encode_outcome(const Command& command, const Task& task, CapsuleWriter* writer) {
+  if (task.detail == nullptr) {
+    writer->add_status(task.status);
+    return;
+  }
+  const TaskDetail& detail = *task.detail;
   switch (command.opcode) {
     case Opcode::Get:
     case Opcode::GetRange: {
       bool ok = task.status == Status::Ok;
-      auto count = static_cast<uint32_t>(task.checksums.size() / sizeof(uint64_t));
-      writer->add_outcome(ReadOutcome{task.status, task.value_length, task.version,
-                                      task.entry.offset, ok ? task.entry.length : 0,
-                                      ChecksumList(task.checksums.data(), ok ? count : 0),
-                                      task.attributes.view()});
+      auto count = static_cast<uint32_t>(detail.checksums.size() / sizeof(uint64_t));
+      writer->add_outcome(ReadOutcome{task.status, detail.value_length, detail.version,
+                                      detail.entry.offset, ok ? detail.entry.length : 0,
+                                      ChecksumList(detail.checksums.data(), ok ? count : 0),
+                                      detail.attributes.view()});
       return;
     }
     case Opcode::Put:
     case Opcode::Append:
-      writer->add_outcome(WriteOutcome{task.status, task.result, task.value_length, task.version});
+      writer->add_outcome(
+          WriteOutcome{task.status, detail.result, detail.value_length, detail.version});
       return;
     case Opcode::Stat:
-      writer->add_outcome(StatOutcome{task.status, task.place, task.chunk_count, task.value_length,
-                                      task.version, task.ttl_left_ms, task.attributes.view()});
+      writer->add_outcome(StatOutcome{task.status, detail.place, detail.chunk_count,
+                                      detail.value_length, detail.version, detail.ttl_left_ms,
+                                      detail.attributes.view()});
       return;
     case Opcode::Scan: {
-      uint64_t cursor = task.cursor >> (64 - kScanShardShift);
+      uint64_t cursor = detail.cursor >> (64 - kScanShardShift);
       uint64_t shard = task.shard;
       // The end of one shard is the beginning of the next.
-      if (task.cursor == 0 && ++shard == shard_->node().shard_count()) shard = 0;
-      writer->add_scan(cursor | (shard << kScanShardShift), task.key_count);
-      output_.bytes()->append(task.bytes.view());
+      if (detail.cursor == 0 && ++shard == shard_->node().shard_count()) shard = 0;
+      writer->add_scan(cursor | (shard << kScanShardShift), detail.key_count);
+      output_.bytes()->append(detail.bytes.view());
       return;
     }
     default:
@@ -342,7 +353,7 @@ void Session::encode_outcomes(Command* command) {
   }
   if (command->opcode == Opcode::PrefixLength) {
     uint32_t length = 0;
-    while (length < command->task_count && command->tasks[length].status == Status::Ok) ++length;
+    while (length < command->task_count() && command->tasks[length].status == Status::Ok) ++length;
     CapsuleWriter writer(output_.bytes());
     writer.begin_completion(static_cast<uint8_t>(command->opcode), command->id, 0);
     writer.add_u32(length);
@@ -354,11 +365,12 @@ void Session::encode_outcomes(Command* command) {
     CapsuleWriter writer(output_.bytes());
     writer.begin_completion(static_cast<uint8_t>(command->opcode), command->id,
                             static_cast<uint16_t>(index));
-    for (; index < command->task_count && writer.bytes_written() < kCompletionBytes; ++index) {
+    for (; index < command->task_count() && writer.bytes_written() < kCompletionBytes; ++index) {
       encode_outcome(*command, command->tasks[index], &writer);
     }
-    writer.finish_completion(Status::Ok, 0, credits_, index < command->task_count ? kFlagMore : 0);
-  } while (index < command->task_count);
+    writer.finish_completion(Status::Ok, 0, credits_,
+                             index < command->task_count() ? kFlagMore : 0);
+  } while (index < command->task_count());
 }
 
 void Session::complete_failed(uint8_t opcode, uint32_t command_id, Status status,

@@ -19,20 +19,20 @@ constexpr uint64_t kWholeBytesMax = 64 * 1024;
 constexpr uint64_t kTravellingBytesMax = 1 << 20;
 
 uint64_t base_of(const Command& command, const Task& task) noexcept {
-  return command.opcode == Opcode::Append ? task.entry.at : 0;
+  return command.opcode == Opcode::Append ? task.detail->entry.at : 0;
 }
 
 }  // namespace
 
 bool Session::may_go_whole(const Task& task) const noexcept {
-  return task.shard != shard_->index() && task.entry.value_length <= kWholeBytesMax &&
-         travelling_bytes_ + task.entry.value_length <= kTravellingBytesMax;
+  return task.shard != shard_->index() && task.detail->entry.value_length <= kWholeBytesMax &&
+         travelling_bytes_ + task.detail->entry.value_length <= kTravellingBytesMax;
 }
 
 // Goes on with the write's next value, as far as possible without waiting.
 void Session::next_value() {
   Command* command = write_;
-  while (command->receiving < command->task_count) {
+  while (command->receiving < command->task_count()) {
     Task& task = command->tasks[command->receiving];
     if (task.status == Status::Ok && shard_->now_ns() > command->deadline_ns) {
       task.status = Status::Deadline;
@@ -65,7 +65,7 @@ bool Session::begin_value(Task& task) {
 
 // Memory is there, or the value is refused: its bytes come next.
 void Session::receive_value(const Task& task) {
-  value_left_ = task.entry.value_length;
+  value_left_ = task.detail->entry.value_length;
   if (task.status != Status::Ok) {
     state_ = State::Discard;
     return;
@@ -73,7 +73,7 @@ void Session::receive_value(const Task& task) {
   state_ = State::Data;
   piece_ = 0;
   value_at_ = base_of(*write_, task);
-  if (goes_whole_) write_->tasks[write_->receiving].bytes.extend(value_left_);
+  if (goes_whole_) task.detail->bytes.extend(value_left_);
   begin_piece();
 }
 
@@ -84,10 +84,11 @@ void Session::begin_piece() {
 
 MutableBytes Session::data_target() const noexcept {
   Task& task = write_->tasks[write_->receiving];
-  if (goes_whole_) return {task.bytes.data() + task.bytes.size() - value_left_, piece_left_};
+  ByteBuffer& bytes = task.detail->bytes;
+  if (goes_whole_) return {bytes.data() + bytes.size() - value_left_, piece_left_};
   auto chunk = static_cast<uint32_t>(value_at_ / limits::kChunkBytes);
   return shard_->store()
-      .piece(task.location, chunk)
+      .piece(task.detail->location, chunk)
       .subspan(value_at_ % limits::kChunkBytes, piece_left_);
 }
 
@@ -122,13 +123,13 @@ void Session::take_data(Bytes bytes) {
   value_at_ += bytes.size();
   if (piece_left_ != 0) return;
   uint64_t checksum = at_once ? chunk_checksum(bytes) : piece_hash_.digest();
-  if (checksum != task.entry.checksums[piece_]) {
+  if (checksum != task.detail->entry.checksums[piece_]) {
     refuse_value(Status::Corrupt);
     return;
   }
   if (!goes_whole_) {
     auto chunk = static_cast<uint32_t>((value_at_ - 1) / limits::kChunkBytes);
-    shard_->store().set_checksum(task.location, chunk, checksum);
+    shard_->store().set_checksum(task.detail->location, chunk, checksum);
   }
   ++piece_;
   begin_piece();
@@ -150,7 +151,7 @@ void Session::finish_value() {
   uint32_t index = command->receiving++;
   if (task.status != Status::Ok) return;
   Work work{command, index, goes_whole_ ? Phase::Write : Phase::Commit};
-  if (goes_whole_) travelling_bytes_ += task.entry.value_length;
+  if (goes_whole_) travelling_bytes_ += task.detail->entry.value_length;
   ++command->pending;
   if (shard_->begin_work(task.shard, work)) --command->pending;
 }
@@ -167,7 +168,7 @@ void Session::refuse_value(Status status) {
 
 void Session::abort_value(Command* command, uint32_t index) noexcept {
   Task& task = command->tasks[index];
-  if (task.location == 0) return;
+  if (task.detail->location == 0) return;
   ++command->pending;
   if (shard_->begin_work(task.shard, {command, index, Phase::Abort})) --command->pending;
 }
@@ -185,8 +186,8 @@ void Session::write_work_done(const Work& work) {
     }
   }
   if (work.phase == Phase::Write) {
-    travelling_bytes_ -= command->tasks[work.task].entry.value_length;
-    command->tasks[work.task].bytes.release_memory();
+    travelling_bytes_ -= command->tasks[work.task].detail->entry.value_length;
+    command->tasks[work.task].detail->bytes.release_memory();
   }
   if (command->pending == 0 && command != write_) finish_write(command);
 }

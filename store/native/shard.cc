@@ -14,6 +14,7 @@
 #include <chrono>
 
 #include "store/native/node.h"
+#include "transport/native/spin.h"
 
 namespace kvstrata {
 
@@ -29,11 +30,11 @@ constexpr uint64_t kTickNs = 100'000'000;
 constexpr int kIdleMs = 1000;
 constexpr int kMemoryWaitMs = 1;  // While other shards make room.
 // A turn handles events for this long, then looks again: what is left is reported again.
-constexpr uint64_t kTurnNs = 60'000;
+constexpr uint64_t kTurnNs = 30'000;
 // Even if the turn is long already: a stream of events must not hold up for ever what is due.
 constexpr size_t kSessionsPerTurnMin = 2;
 constexpr uint64_t kStepBytes = 64 * 1024;
-constexpr uint64_t kStepBytesAlone = 512 * 1024;
+constexpr uint64_t kStepBytesAlone = 256 * 1024;
 constexpr uint64_t kCrowdedNs = 10'000'000;
 constexpr uint32_t kAcceptsPerTurn = 32;
 constexpr uint32_t kSessionsPerTick = 512;
@@ -140,6 +141,7 @@ uint32_t Shard::wait() {
   bool may_sleep = idle && !spin_.open(now_ns_) && mailbox_.may_sleep();
   int count = ::epoll_wait(epoll_, events.data(), kEventCount, may_sleep ? timeout_ms() : 0);
   mailbox_.awake();
+  if (count == 0 && idle && !may_sleep) give_way();
   now_ns_ = TurnWatch::monotonic_ns();
   watch_.begin(now_ns_);
   store_.set_clock(wall_clock_ms());
@@ -165,11 +167,13 @@ void Shard::turn(uint32_t event_count) {
   if (reap_due_) reap();
   uint64_t end_ns = TurnWatch::monotonic_ns();
   statistics_.loop_turns.add();
+  bool bulk = bulk_;
   if (worked) spin_.note_work(end_ns, std::exchange(bulk_, false));
   if (uint64_t stall = watch_.end(end_ns); stall != 0) {
     statistics_.loop_stalls.add();
     statistics_.loop_turn_ns_max.set(std::max(statistics_.loop_turn_ns_max.value(), stall));
   }
+  if (bulk) give_way();
 }
 
 void Shard::handle(uint64_t token, uint32_t events) {
@@ -185,7 +189,10 @@ void Shard::handle(uint64_t token, uint32_t events) {
   if (session->closed()) return;  // By an earlier event of this turn.
   note_served(session);
   if ((events & EPOLLOUT) != 0) session->on_writable();
-  if (!session->closed() && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
+  if (session->closed()) return;
+  if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
+    session->on_hang_up();
+  } else if ((events & EPOLLIN) != 0) {
     session->on_readable();
   }
 }
@@ -380,7 +387,7 @@ void Shard::send_releases() {
 
 bool Shard::start_admin(Command* command) {
   Session* session = command->session;
-  const Entry& entry = command->tasks[0].entry;
+  const Entry& entry = command->tasks[0].detail->entry;
   static std::atomic<uint64_t> next_call{1};
   command->admin_call = next_call.fetch_add(1, std::memory_order_relaxed);
   AdminCall call{command->admin_call,

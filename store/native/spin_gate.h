@@ -23,8 +23,9 @@ class SpinGate {
     }
     last_work_ns_ = now_ns;
   }
+  // `now_ns` may be the time of a turn's beginning, with the work noted at its end.
   bool open(uint64_t now_ns) const noexcept {
-    return close_gaps_ == kOpenAt && now_ns - last_work_ns_ <= budget_ns_;
+    return close_gaps_ == kOpenAt && now_ns <= last_work_ns_ + budget_ns_;
   }
 
  private:

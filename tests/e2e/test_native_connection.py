@@ -171,7 +171,7 @@ def test_appends_and_attributes(connection: _kernel.Connection) -> None:
             ValueError,
             "4097 bytes is too",
         ),
-        (lambda: _kernel.Get("text"), TypeError, "not 'str'"),  # type: ignore[arg-type]
+        (lambda: _kernel.Get(7), TypeError, "bytes or str, not 'int'"),  # type: ignore[arg-type]
         (lambda: _kernel.GetMany(b"k"), TypeError, "not 'bytes'"),  # type: ignore[arg-type]
         (lambda: _kernel.GetMany([b"k"], []), ValueError, "1 keys, but 0 buffers"),
         (lambda: _kernel.KeysOnly(1, [b"k"]), ValueError, "opcode 1 is not one of"),

@@ -24,7 +24,7 @@ class FakeRecords : public RecordResolver {
     return std::as_bytes(std::span(&record(location).key, 1));
   }
   uint64_t hash_at(Location location) const noexcept override { return record(location).hash; }
-  void prefetch(Location location) const noexcept override { prefetched = location; }
+  void prefetch(Location) const noexcept override {}
 
   Location add(uint64_t key, uint64_t hash) {
     if (free_.empty()) {
@@ -41,8 +41,6 @@ class FakeRecords : public RecordResolver {
     records_[location / 8] = {~uint64_t{0}, 0x5555555555555555};
     free_.push_back(location);
   }
-
-  mutable Location prefetched = 0;
 
  private:
   struct Record {
@@ -294,15 +292,13 @@ TEST_CASE("index: memory per key is bounded at every size, and given back") {
   CHECK(model.index.memory_bytes() <= 25 * key);
 }
 
-TEST_CASE("index: prefetch_record asks for the record, and for nothing when there is none") {
+TEST_CASE("index: the candidate is the record, and none where there is none") {
   Model model(5, Spread::Even);
+  CHECK(model.index.candidate(mix(1)) == 0);
   model.insert(1);
   model.index.prefetch_table(mix(2));
-  model.index.prefetch_record(mix(2));
-  CHECK(model.records.prefetched == 0);
-  model.index.prefetch_table(mix(1));
-  model.index.prefetch_record(mix(1));
-  CHECK(model.records.prefetched == model.expected(1));
+  CHECK(model.index.candidate(mix(2)) == 0);
+  CHECK(model.index.candidate(mix(1)) == model.expected(1));
 }
 
 // The sanitizers reserve address space by the terabyte and end the process where malloc fails.

@@ -8,7 +8,7 @@ namespace kvstrata {
 
 namespace {
 
-constexpr uint64_t kReceiveBytesMax = 256 * 1024;  // What stays in the cache until it is hashed.
+constexpr uint64_t kReceiveBytesMax = 128 * 1024;  // What stays in the cache until it is hashed.
 constexpr uint64_t kHashWholeBytesMax =
     128 * 1024;  // Smaller pieces are hashed in one go, which is faster.
 

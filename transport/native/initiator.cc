@@ -24,6 +24,8 @@ constexpr uint64_t kSendAheadBytes = 1024 * 1024;
 // More than this in flight takes longer than a spin is worth.
 constexpr uint64_t kSpinBytesMax = 64 * 1024;
 // Below this, one copy through the buffer is cheaper than receiving ahead.
+// What moves so much at a time keeps its processor busy for long.
+constexpr size_t kBulkBytes = 64 * 1024;
 constexpr size_t kAheadBytesMin = 4096;
 constexpr size_t kAheadBytesMax = 256 * 1024;
 constexpr size_t kReadOutcomeBytes = 40;
@@ -105,6 +107,7 @@ bool Initiator::await(Deadline deadline) {
   if (spin_.worthwhile()) {
     do {
       received = receive() || status_ != Status::Ok;
+      if (!received) give_way();
       waited = SpinPolicy::Clock::now() - begin;
     } while (!received && waited < spin_.budget());
   }
@@ -169,6 +172,7 @@ bool Initiator::send() {
       return true;
     }
     moved = true;
+    if (static_cast<size_t>(count) >= kBulkBytes) give_way();
     for (Transfer* transfer : sent_) {
       if (transfer->completed) end(transfer);
     }
@@ -217,6 +221,7 @@ bool Initiator::receive_data() {
   if (received == 0) return false;
   size_t in_place = std::min(received, data_bytes);
   data_.advance(in_place);
+  if (in_place >= kBulkBytes) give_way();
   buffer_.extend(received - in_place);
   parse();
   return true;

@@ -13,6 +13,9 @@ namespace {
 
 constexpr size_t kCopyBytesMax = 4096;  // Below this a copy is cheaper than one more iovec.
 constexpr size_t kSegmentsPerSend = 64;
+// The kernel takes megabytes in one call if it has room, and others wait for this processor so
+// long.
+constexpr size_t kBytesPerSend = 256 * 1024;
 constexpr size_t kStagedSentMax = 256 * 1024;  // Then the rest moves to the front.
 
 }  // namespace
@@ -43,11 +46,13 @@ void SendQueue::push(Transfer* transfer, Bytes bytes) {
 ssize_t SendQueue::flush(int fd, std::vector<Transfer*>* sent) {
   std::array<iovec, kSegmentsPerSend> pieces;
   size_t count = 0;
+  size_t left = kBytesPerSend;
   std::byte* staged = staged_.data() + staged_sent_;
   for (const Segment& segment : segments_) {
-    if (count == pieces.size()) break;
+    if (count == pieces.size() || left == 0) break;
     auto* begin = segment.memory != nullptr ? const_cast<std::byte*>(segment.memory) : staged;
-    pieces[count++] = {begin, segment.size};
+    pieces[count] = {begin, std::min(segment.size, left)};
+    left -= pieces[count++].iov_len;
     if (segment.memory == nullptr) staged += segment.size;
   }
   msghdr message{};

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <future>
 #include <memory>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -85,6 +86,34 @@ Socket open_socket(const addrinfo& address) noexcept {
   return socket;
 }
 
+bool same_address(const sockaddr_storage& left, const sockaddr_storage& right) noexcept {
+  if (left.ss_family != right.ss_family) return false;
+  if (left.ss_family == AF_INET) {
+    return reinterpret_cast<const sockaddr_in&>(left).sin_addr.s_addr ==
+           reinterpret_cast<const sockaddr_in&>(right).sin_addr.s_addr;
+  }
+  return std::memcmp(&reinterpret_cast<const sockaddr_in6&>(left).sin6_addr,
+                     &reinterpret_cast<const sockaddr_in6&>(right).sin6_addr,
+                     sizeof(in6_addr)) == 0;
+}
+
+// Between two ends on one host there is no congestion. A host whose default is BBR would pace the
+// data there and stop them for 200 ms every ten seconds, to measure a round trip.
+void relieve_of_pacing(const Socket& socket) noexcept {
+  sockaddr_storage here{};
+  sockaddr_storage there{};
+  socklen_t here_size = sizeof here;
+  socklen_t there_size = sizeof there;
+  if (getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&here), &here_size) != 0 ||
+      getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&there), &there_size) != 0 ||
+      !same_address(here, there)) {
+    return;
+  }
+  constexpr std::string_view kAlwaysAllowed = "reno";
+  setsockopt(socket.fd(), IPPROTO_TCP, TCP_CONGESTION, kAlwaysAllowed.data(),
+             kAlwaysAllowed.size());
+}
+
 // Returns 0 or an errno; ETIMEDOUT when the deadline passed first.
 int connect_one(const addrinfo& address, Deadline deadline, Socket* result) {
   Socket socket = open_socket(address);
@@ -98,6 +127,7 @@ int connect_one(const addrinfo& address, Deadline deadline, Socket* result) {
     socklen_t size = sizeof code;
     if (getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &code, &size) != 0) return errno;
   }
+  if (code == 0) relieve_of_pacing(socket);
   if (code == 0) *result = std::move(socket);
   return code;
 }
@@ -176,7 +206,9 @@ Socket listen_tcp(const std::string& host, uint16_t port, int backlog, std::stri
 Socket accept_tcp(const Socket& listener) noexcept {
   Socket socket(::accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   int on = 1;
-  if (socket) setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (!socket) return socket;
+  setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  relieve_of_pacing(socket);
   return socket;
 }
 

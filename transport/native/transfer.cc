@@ -3,6 +3,7 @@
 #include "store/limits.h"
 #include "transport/native/checksum.h"
 #include "transport/native/pieces.h"
+#include "transport/native/spin.h"
 
 namespace kvstrata {
 
@@ -15,6 +16,7 @@ void append_checksums(Bytes value, uint64_t offset, uint32_t chunk_bytes,
   while (!value.empty()) {
     auto length = static_cast<size_t>(piece_length(offset, value.size(), chunk_bytes));
     checksums->push_back(chunk_checksum(value.first(length)));
+    if (value.size() > length) give_way();
     value = value.subspan(length);
     offset += length;
   }

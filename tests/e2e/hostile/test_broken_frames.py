@@ -194,3 +194,25 @@ def test_two_streams_mixed_into_one(node: AttackedNode) -> None:
 def test_the_attack_can_tell_a_malformed_answer() -> None:
     with pytest.raises(MalformedError):
         read_completions(b"\x01" * 40)
+
+
+def test_the_last_word_arrives_however_much_was_sent_behind_the_fault(node: AttackedNode) -> None:
+    spoiled = bytearray(REQUESTS[0])
+    spoiled[0] ^= 1  # Of its CRC.
+    for _ in range(20):
+        with RawConnection(node.port) as client:
+            client.send(bytes(spoiled) + bytes(1 << 20))
+            said = b""
+            while part := client.socket.recv(1 << 16):  # A reset would raise.
+                said += part
+        assert b"CRC does not match" in said
+
+
+def test_a_refused_hello_is_told_why_however_much_was_sent_behind_it(node: AttackedNode) -> None:
+    for _ in range(20):
+        with socket.create_connection(("127.0.0.1", node.port), timeout=10) as client:
+            client.sendall(client_hello("absent").encode() + bytes(1 << 20))
+            said = b""
+            while part := client.recv(1 << 16):
+                said += part
+        assert b"absent" in said

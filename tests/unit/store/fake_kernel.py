@@ -125,6 +125,16 @@ class FakeConnection:
         self.close()
 
 
+def as_bytes(keys: Sequence[bytes | str]) -> list[bytes]:
+    names = [key.encode() if isinstance(key, str) else key for key in keys]
+    for name in names:
+        if not isinstance(name, bytes):
+            raise TypeError("a key must be bytes or str")
+        if len(name) > 4096:
+            raise ValueError("a key is too long")
+    return names
+
+
 class FakeOperation:
     keys: list[bytes]
 
@@ -134,6 +144,10 @@ class FakeOperation:
         self.message = ""
         self.unsent = False
         self.statuses: list[int] = []
+
+    @property
+    def status_set(self) -> int:
+        return sum(1 << status for status in set(self.statuses))
 
     def end(self, status: int) -> None:
         self.done = True
@@ -200,18 +214,20 @@ class Get(Single):
 
 
 class GetMany(FakeOperation):
-    def __init__(self, keys: Sequence[bytes], buffers: Sequence[Buffer] | None = None) -> None:
+    def __init__(
+        self, keys: Sequence[bytes | str], buffers: Sequence[Buffer] | None = None
+    ) -> None:
         super().__init__()
-        self.keys = list(keys)
+        self.keys = as_bytes(keys)
         self.buffers = buffers
         self.values: list[Buffer | None] = [None] * len(self.keys)
-        self.lengths = [0] * len(self.keys)
+        self.lengths: list[int | None] = [None] * len(self.keys)
 
     def perform_one(self, node: FakeNode, index: int, key: bytes, /) -> int:
         sink = None if self.buffers is None else self.buffers[index]
         one = Get(key, sink)
         status = one.perform_one(node, 0, key)
-        self.values[index], self.lengths[index] = one.value, one.value_length
+        self.values[index], self.lengths[index] = one.value, one.length if status == 0 else None
         return status
 
 
@@ -252,14 +268,14 @@ class Put(Single):
 class PutMany(FakeOperation):
     def __init__(
         self,
-        keys: Sequence[bytes],
+        keys: Sequence[bytes | str],
         values: Sequence[Buffer],
         *,
         ttl_ms: int = 0,
         if_absent: bool = False,
     ) -> None:
         super().__init__()
-        self.keys = list(keys)
+        self.keys = as_bytes(keys)
         self.values, self.ttl_ms, self.if_absent = values, ttl_ms, if_absent
         self.results = [3] * len(self.keys)
 
@@ -271,15 +287,19 @@ class PutMany(FakeOperation):
 
 
 class KeysOnly(FakeOperation):
-    def __init__(self, opcode: int, keys: Sequence[bytes], *, ttl_ms: int = 0) -> None:
+    def __init__(self, opcode: int, keys: Sequence[bytes | str], *, ttl_ms: int = 0) -> None:
         super().__init__()
-        self.opcode, self.keys, self.ttl_ms = opcode, list(keys), ttl_ms
+        self.opcode, self.keys, self.ttl_ms = opcode, as_bytes(keys), ttl_ms
 
     def perform_one(self, node: FakeNode, _index: int, key: bytes, /) -> int:
         exists = key in node.objects
         if self.opcode == 18:
             node.objects.pop(key, None)
         return 0 if exists else 1
+
+    @property
+    def present(self) -> list[bool]:
+        return [status == 0 for status in self.statuses]
 
     @property
     def prefix_length(self) -> int:

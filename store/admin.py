@@ -123,7 +123,9 @@ def take(payload: Mapping[str, object], name: str, kind: type[T]) -> T:
     Raises:
         UsageError: it is missing or of another type.
     """
-    value = payload.get(name)
+    if name not in payload:
+        raise UsageError(f"the payload has no field {name!r}: give it, as a {kind.__name__}")
+    value = payload[name]
     if not isinstance(value, kind):
         raise UsageError(f"the field {name!r} must be a {kind.__name__}, not {value!r}")
     return value
@@ -137,14 +139,18 @@ def _check_rights(command: Command, caller: Caller) -> None:
             f" {caller.pool!r}, with an admin secret"
         )
     if not caller.rights & needed:
-        raise DeniedError(f"{command.name} needs a secret with the {command.needs} right")
+        right = "read" if needed == pools.READ else "admin"
+        raise DeniedError(
+            f"{command.name} needs the {right} right in the pool {caller.pool!r}: connect with a"
+            " secret that has it"
+        )
 
 
 def _unpack(data: bytes) -> Payload:
     try:
         return unpack(data)
     except ValueError as error:
-        raise UsageError(f"the payload cannot be read: {error}") from error
+        raise UsageError(f"the payload is not a map in msgpack: {error}") from error
 
 
 def _failed(text: str) -> bytes:

@@ -20,8 +20,8 @@ from kvstrata.store.batch_operations import Pairs
 from kvstrata.store.buffers import Memory, Tensor
 from kvstrata.store.call import Call
 from kvstrata.store.client import TCP, target_from
-from kvstrata.store.connection_pool import open_connection
-from kvstrata.store.errors import BusyError, ChangedError, UsageError
+from kvstrata.store.connection_pool import closed_store, open_connection
+from kvstrata.store.errors import BusyError, ChangedError
 from kvstrata.store.event_connection import EventConnection
 from kvstrata.store.operations import Key
 from kvstrata.store.payloads import Payload
@@ -376,7 +376,7 @@ class AsyncStore:
 
     async def _connect(self, shard: int | None, attempts: Attempts) -> EventConnection:
         if self._closed:
-            raise UsageError("the store is closed: connect again")
+            raise closed_store(self._target)
         loop = asyncio.get_running_loop()
         opened = await loop.run_in_executor(
             None, open_connection, self._target, shard, attempts.remaining()

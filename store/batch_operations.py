@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from kvstrata import _kernel
-from kvstrata.store.buffers import Memory, as_sink, as_source
+from kvstrata.store.buffers import Memory, as_sink, as_source, show
 from kvstrata.store.call import Batch, Call, bits, built
-from kvstrata.store.errors import UsageError
+from kvstrata.store.errors import Error, UsageError
 from kvstrata.store.operations import (
     OPCODE_DELETE,
     OPCODE_EXISTS,
@@ -34,6 +34,10 @@ def put_many(pairs: Pairs, ttl: float | None, if_absent: bool) -> Batch[_kernel.
     values = [as_source(value) for _, value in items]
     milliseconds = ttl_ms(ttl)
 
+    def explain(index: int, status: int) -> Error:
+        size = values[index].nbytes
+        return failure(status, f"put of {size} bytes under {show(keys[index])}", size=size)
+
     def make(indices: Sequence[int]) -> _kernel.PutMany:
         return _kernel.PutMany(
             _chosen(keys, indices),
@@ -48,6 +52,7 @@ def put_many(pairs: Pairs, ttl: float | None, if_absent: bool) -> Batch[_kernel.
         make,
         lambda operation: [OUTCOMES[result] for result in operation.results],
         _DONE_OR_EXISTED,
+        explain,
     )
 
 
@@ -73,12 +78,16 @@ def get_many_into(
     if len(names) != len(sinks):
         raise UsageError(f"get_many_into takes one buffer a key, not {len(sinks)} for {len(names)}")
 
+    def explain(index: int, status: int) -> Error:
+        return failure(status, f"get of {show(names[index])}", capacity=sinks[index].nbytes)
+
     return Batch(
         "get_many_into",
         names,
         lambda indices: _kernel.GetMany(_chosen(names, indices), _chosen(sinks, indices)),
         lambda operation: operation.lengths,
         _DONE_OR_MISSING,
+        explain,
         safe=True,
         fills=True,
     )
@@ -135,7 +144,7 @@ def _present_many(
 def _as_keys(keys: Iterable[Key]) -> list[Key]:
     """The keys as a list. What each one is only the operation looks at: there may be hundreds."""
     if isinstance(keys, bytes | str):
-        raise UsageError(f"a list of keys is wanted, not one key: [{keys!r}]")
+        raise UsageError(f"a list of keys is wanted, not one key: pass [{show(keys)}]")
     return list(keys)
 
 

@@ -4,6 +4,7 @@ The extension module itself refuses what is not contiguous or not writable, but 
 help; so the fast path hands objects over as they are, and only a refusal comes here.
 """
 
+import reprlib
 import sys
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
@@ -44,7 +45,7 @@ def as_key(key: bytes | str) -> bytes:
         except UnicodeEncodeError as error:
             raise UsageError(f"the key {key!r} has no UTF-8 form ({error}): give bytes") from error
     elif not isinstance(key, bytes):
-        raise UsageError(f"a key is bytes or str, not {type(key).__name__}")
+        raise UsageError(f"a key is bytes or str, not {type(key).__name__}: {reprlib.repr(key)}")
     if len(key) > limits.KEY_BYTES_MAX:
         raise TooLargeError(
             f"a key has at most {limits.KEY_BYTES_MAX} bytes, not {len(key)}: {show(key)}",
@@ -53,12 +54,13 @@ def as_key(key: bytes | str) -> bytes:
     return key
 
 
-def show(key: bytes) -> str:
+def show(key: bytes | str) -> str:
     """The key for a message, cut where it is long."""
     text = repr(key)
     if len(text) <= _KEY_CHARACTERS_SHOWN:
         return text
-    return f"{text[:_KEY_CHARACTERS_SHOWN]}... ({len(key)} bytes)"
+    unit = "bytes" if isinstance(key, bytes) else "characters"
+    return f"{text[:_KEY_CHARACTERS_SHOWN]}... ({len(key)} {unit})"
 
 
 def as_source(value: Memory) -> memoryview:
@@ -109,7 +111,10 @@ def _exporter(value: Memory) -> Memory:
 def _numpy_memory(value: object) -> Memory:
     array: Any = value
     if array.dtype.hasobject:
-        raise UsageError(f"an array of Python objects (dtype {array.dtype}) has no bytes to store")
+        raise UsageError(
+            f"an array of Python objects (dtype {array.dtype}) has no bytes to store: give it a"
+            " dtype of numbers, by array.astype"
+        )
     if not array.flags.c_contiguous:
         raise UsageError(
             f"the array (shape {array.shape}, strides {array.strides}) is not C-contiguous:"
@@ -126,7 +131,9 @@ def _torch_memory(value: object) -> Memory:
     if tensor.device.type != "cpu":
         raise _on_gpu(tensor)
     if tensor.layout != torch.strided:
-        raise UsageError(f"a tensor of layout {tensor.layout} has no one piece of memory")
+        raise UsageError(
+            f"a tensor of layout {tensor.layout} has no one piece of memory: pass tensor.to_dense()"
+        )
     if not tensor.is_contiguous():
         raise UsageError(
             f"the tensor (shape {tuple(tensor.shape)}, strides {tensor.stride()}) is not"
@@ -150,8 +157,8 @@ def _flat(exporter: Memory, value: object) -> memoryview:
         view = memoryview(exporter)  # type: ignore[arg-type]
     except (TypeError, BufferError, ValueError) as error:
         raise UsageError(
-            f"a value of type {type(value).__name__} has no bytes to reach: give bytes, bytearray,"
-            " memoryview, mmap, or an array of numpy or torch"
+            f"a value of type {type(value).__name__} has no bytes to reach: give bytes (of a str by"
+            " encode()), bytearray, memoryview, mmap, or an array of numpy or torch"
         ) from error
     if not view.c_contiguous:
         raise UsageError(

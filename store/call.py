@@ -9,13 +9,15 @@ from typing import Final, Generic, TypeVar
 from kvstrata import _kernel
 from kvstrata.store import buffers
 from kvstrata.store.errors import BatchError, Error
-from kvstrata.store.statuses import BUSY, CLOSING, OK, failure
+from kvstrata.store.statuses import BUSY, CLOSING, OK, TOO_LARGE, TOO_SMALL, failure
 
 O = TypeVar("O", bound=_kernel.Operation)  # noqa: E741
 T = TypeVar("T")
 
 # With these the connection or the node failed, not one key.
 _FATES: Final = frozenset((_kernel.CLOSED, _kernel.TIMED_OUT, CLOSING))
+# Of these each key has its own size, or buffer, to tell.
+_SIZED: Final = frozenset((TOO_LARGE, TOO_SMALL))
 
 
 class Call(Generic[O, T]):
@@ -91,9 +93,10 @@ class Batch(Call[O, list[T]]):
         make: an operation over the keys of these indices.
         values: one result a key from the operation, in order; those of failed keys are ignored.
         outcomes: statuses that are results, not failures, as a set of bits.
+        explain: the error of one key, from its index and status.
     """
 
-    __slots__ = ("_failures", "_make", "_outcomes", "_pending", "_results", "_values", "keys")
+    __slots__ = ("_explain", "_failures", "_outcomes", "_pending", "_results", "_values", "keys")
 
     def __init__(
         self,
@@ -102,6 +105,7 @@ class Batch(Call[O, list[T]]):
         make: Callable[[Sequence[int]], O],
         values: Callable[[O], list[T]],
         outcomes: int,
+        explain: Callable[[int, int], Error] | None = None,
         *,
         safe: bool = False,
         fills: bool = False,
@@ -116,6 +120,7 @@ class Batch(Call[O, list[T]]):
         self.keys = keys
         self._values = values
         self._outcomes = outcomes
+        self._explain = explain or self._explain_plainly
         self._pending: Sequence[int] = range(len(keys))
         self._results: list[T] = []
         self._failures: dict[int, int] = {}
@@ -147,16 +152,19 @@ class Batch(Call[O, list[T]]):
             return self._results
         kinds = set(self._failures.values())
         fate = next(iter(kinds & _FATES), None)
-        if fate is None and len(kinds) == 1 and len(self._failures) == len(self.keys):
+        alike = len(kinds) == 1 and len(self._failures) == len(self.keys)
+        if fate is None and alike and kinds.isdisjoint(_SIZED):
             fate = kinds.pop()
         if fate is not None:
             raise self.failed(fate, operation.message)
         raise self._partly_failed()
 
+    def _explain_plainly(self, index: int, status: int) -> Error:
+        return failure(status, f"key {buffers.show(self.keys[index])}")
+
     def _partly_failed(self) -> BatchError:
         failures = {
-            index: failure(status, f"key {buffers.show(buffers.as_key(self.keys[index]))}")
-            for index, status in sorted(self._failures.items())
+            index: self._explain(index, status) for index, status in sorted(self._failures.items())
         }
         outcomes = [failures.get(index, result) for index, result in enumerate(self._results)]
         first = next(iter(failures))

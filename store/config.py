@@ -190,8 +190,12 @@ class PoolConfig(_Section):
             if given and getattr(self, f"{role}_file") is not None:
                 raise ValueError(f"give either {role} or {role}_file, not both")
             for secret in given:
-                if not 1 <= len(secret.get_secret_value().encode()) <= limits.SECRET_BYTES_MAX:
-                    raise ValueError(f"a secret has 1 to {limits.SECRET_BYTES_MAX} bytes")
+                size = len(secret.get_secret_value().encode())
+                if not 1 <= size <= limits.SECRET_BYTES_MAX:
+                    raise ValueError(
+                        f"a secret has 1 to {limits.SECRET_BYTES_MAX} bytes, and one of {role!r}"
+                        f" has {size}"
+                    )
         return self
 
     @property
@@ -330,7 +334,9 @@ def _plant(tree: dict[str, Any], key: tuple[str, ...], value: object, origin: st
     for name in key[:-1]:
         branch = branch.setdefault(name, {})
         if not isinstance(branch, dict):
-            raise UsageError(f"{'.'.join(key)} (from {origin}): {name} has no settings below it")
+            raise UsageError(
+                f"{'.'.join(key)} (from {origin}): {name} has no settings below it: set it itself"
+            )
     branch[key[-1]] = value
 
 
@@ -342,25 +348,27 @@ def _explain(error: ValidationError, values: Mapping[tuple[str, ...], tuple[obje
         origin = next((f" (from {values[k][1]})" for k in values if k[: len(key)] == key), "")
         words = detail["msg"].removeprefix("Value error, ")
         if detail["type"] == "extra_forbidden":
-            words = "unknown setting" + _suggestion(key)
+            words = _unknown(key)
         elif key in values and detail["type"] != "value_error" and "pools" not in key:
             words = f"{words}, not {values[key][0]!r}"  # Below pools it may be a secret.
         problems.append(f"{'.'.join(key)}{origin}: {words}")
     return "the configuration is not valid: " + "; ".join(problems)
 
 
-def _suggestion(key: tuple[str, ...]) -> str:
+def _unknown(key: tuple[str, ...]) -> str:
     section: type[BaseModel] = Config
     for name in key[:-1]:
         if section is Config and name == "pools":
-            return "" if len(key) < 3 else _nearest(key[-1], PoolConfig)
+            return unknown_setting(key[-1], PoolConfig)
         annotation = section.model_fields[name].annotation
         assert isinstance(annotation, type)
         assert issubclass(annotation, BaseModel)
         section = annotation
-    return _nearest(key[-1], section)
+    return unknown_setting(key[-1], section)
 
 
-def _nearest(name: str, section: type[BaseModel]) -> str:
+def unknown_setting(name: str, section: type[BaseModel]) -> str:
+    """What to say of a name that the section does not have."""
     near = difflib.get_close_matches(name, section.model_fields, n=1)
-    return f"; did you mean {near[0]}?" if near else f"; known: {', '.join(section.model_fields)}"
+    known = ", ".join(section.model_fields)
+    return f"unknown setting; {f'did you mean {near[0]}?' if near else f'known: {known}'}"

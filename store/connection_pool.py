@@ -25,8 +25,6 @@ _IDLE_S_MAX: Final = 60.0
 # A connection that rested longer is looked at before use: the node may have gone meanwhile.
 _TRUSTED_S: Final = 1.0
 
-_CLOSED_STORE: Final = "the store is closed: connect again"
-
 
 def open_connection(target: Target, shard: int | None, timeout: float) -> _kernel.Connection:
     """Connect and greet.
@@ -54,6 +52,11 @@ def open_connection(target: Target, shard: int | None, timeout: float) -> _kerne
     if connection.status != OK:
         raise failure(connection.status, f"connecting to {target}", connection.message)
     return connection
+
+
+def closed_store(target: Target) -> UsageError:
+    """What a call of a closed store raises."""
+    return UsageError(f"the store {target} is closed: connect again")
 
 
 class Lane:
@@ -163,7 +166,7 @@ class ConnectionPool:
                             " until the timeout: use fewer threads, or a longer timeout"
                         )
                 if self._closed:
-                    raise UsageError(_CLOSED_STORE)
+                    raise closed_store(self.target)
                 self._opening_count += 1
             finally:
                 self._waiting_count -= 1

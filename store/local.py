@@ -8,11 +8,10 @@ from pydantic import SecretStr
 
 from kvstrata.store import url
 from kvstrata.store.client import Store
-from kvstrata.store.config import NodeConfig, PoolConfig
+from kvstrata.store.config import PoolConfig, load_config
 from kvstrata.store.errors import UsageError
 from kvstrata.store.node import RunningNode
 from kvstrata.store.pools import DEFAULT
-from kvstrata.store.units import parse_size
 
 
 def local(
@@ -35,17 +34,23 @@ def local(
 
     Raises:
         UsageError: a setting is not allowed.
+        OSError: the memory cannot be had, or is too little for the shards.
     """
     secret = secrets.token_urlsafe(24)
     settings = {DEFAULT: PoolConfig(), **(pools or {})}
     if pool not in settings:
-        raise UsageError(f"the store cannot use the pool {pool!r}: there is {', '.join(settings)}")
+        raise UsageError(
+            f"there is no pool {pool!r} for the store to use: add it to `pools`, or choose one of"
+            f" {', '.join(settings)}"
+        )
     guarded = {
         name: config.model_copy(update={"admin": (SecretStr(secret),), "admin_file": None})
         for name, config in settings.items()
     }
-    config = NodeConfig(port=0, shards=shards, memory=parse_size(memory))
-    node = RunningNode(config, guarded)
+    config = load_config(
+        overrides={"node": {"port": 0, "shards": shards, "memory": memory}}, environment={}
+    ).config
+    node = RunningNode(config.node, guarded)
     try:
         return LocalStore(node, url.Target(port=node.port, pool=pool, secret=secret))
     except BaseException:

@@ -31,6 +31,7 @@ OPCODE_PREFIX_LENGTH: Final = 17
 OPCODE_DELETE: Final = 18
 OPCODE_EXPIRE: Final = 19
 FOREVER_MS: Final = 2**64 - 1
+_TTL_S_MAX: Final = 10**10  # Some 300 years, as in the settings of a pool.
 _TIERS: Final = {1: "dram"}
 OUTCOMES: Final = (Outcome.CREATED, Outcome.REPLACED, Outcome.CREATED, Outcome.EXISTED)
 
@@ -42,14 +43,14 @@ def ttl_ms(ttl: float | None) -> int:
     """The wire's form of a TTL in seconds; None: the pool's default, infinity: never.
 
     Raises:
-        UsageError: it is not above 0.
+        UsageError: it is not above 0, or longer than 300 years.
     """
     if ttl is None:
         return 0
-    if not ttl > 0:
+    if not (0 < ttl <= _TTL_S_MAX or ttl == math.inf):
         raise UsageError(
-            f"a ttl is above 0 seconds, not {ttl!r}; None takes the pool's default,"
-            " math.inf keeps the object forever"
+            f"a ttl is above 0 seconds and at most {_TTL_S_MAX}, not {ttl!r}; None takes the"
+            " pool's default, math.inf keeps the object forever"
         )
     return FOREVER_MS if math.isinf(ttl) else max(1, round(ttl * 1000))
 
@@ -270,7 +271,9 @@ def admin(name: str, payload: Payload | None) -> Call[_kernel.Admin, Payload]:
         try:
             answer = unpack(operation.payload)
         except ValueError as error:
-            raise InternalError(f"the answer to {name} cannot be read: {error}") from error
+            raise InternalError(
+                f"the answer to the command {name} cannot be read: {error}: please report"
+            ) from error
         if operation.status != OK:
             text = answer.get("error") or operation.message
             raise failure(operation.status, f"the command {name}", str(text or ""))

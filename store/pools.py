@@ -10,14 +10,17 @@ import re
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import SecretStr, ValidationError
 
 from kvstrata import _kernel
 from kvstrata.store import limits
-from kvstrata.store.config import PoolConfig
+from kvstrata.store.config import PoolConfig, unknown_setting
 from kvstrata.store.errors import UsageError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 DEFAULT: Final = "default"
 
@@ -104,7 +107,9 @@ class PoolRegistry:
             if name in self._pools:
                 raise UsageError(f"the pool {name!r} exists already: change it, or choose a name")
             if len(self._pools) >= limits.POOL_COUNT_MAX:
-                raise UsageError(f"the node has {limits.POOL_COUNT_MAX} pools, which is the most")
+                raise UsageError(
+                    f"the node has {limits.POOL_COUNT_MAX} pools, which is the most: drop one first"
+                )
             self._set(check_name(name), _validated(settings))
 
     def change(self, name: str, settings: Mapping[str, Any]) -> None:
@@ -180,11 +185,17 @@ def _validated(settings: Mapping[str, Any]) -> PoolConfig:
     try:
         return PoolConfig.model_validate(dict(settings))
     except ValidationError as error:
-        problems = [
-            f"{'.'.join(map(str, each['loc']))}: {each['msg'].removeprefix('Value error, ')}"
-            for each in error.errors(include_url=False, include_input=False)
-        ]
+        problems = [_problem(each) for each in error.errors(include_url=False, include_input=False)]
         raise UsageError("the pool's settings are not valid: " + "; ".join(problems)) from error
+
+
+def _problem(detail: "ErrorDetails") -> str:
+    place = [str(part) for part in detail["loc"]]
+    if detail["type"] == "extra_forbidden":
+        words = unknown_setting(place[-1], PoolConfig)
+    else:  # Without the value, which may be a secret.
+        words = detail["msg"].removeprefix("Value error, ")
+    return f"{'.'.join(place)}: {words}" if place else words
 
 
 def _load(path: Path | None) -> dict[str, PoolConfig]:

@@ -46,13 +46,21 @@ _MEANINGS: Final[dict[int, tuple[type[Error], str]]] = {
         ImmutableError,
         "the key exists and the pool is immutable: use if_absent=True, or append",
     ),
-    CORRUPT: (CorruptError, "a checksum did not match, so the bytes were not accepted"),
-    DEADLINE: (TimeoutError, "the node did not get to it before the timeout"),
-    INVALID: (UsageError, "the node found a value that the protocol does not allow"),
+    CORRUPT: (CorruptError, "a checksum did not match, so the bytes were not accepted: try again"),
+    DEADLINE: (
+        TimeoutError,
+        "the node did not get to it before the timeout: allow a longer one, or ask for less",
+    ),
     UNSUPPORTED: (UnsupportedError, "the node does not know this: is it of an older version?"),
     CLOSING: (UnavailableError, "the node is stopping: try again once it is back"),
-    _kernel.CLOSED: (UnavailableError, "the connection broke before the outcome was known"),
-    _kernel.TIMED_OUT: (TimeoutError, "no answer within the timeout"),
+    _kernel.CLOSED: (
+        UnavailableError,
+        "the connection broke before the outcome was known: a write may have been done",
+    ),
+    _kernel.TIMED_OUT: (
+        TimeoutError,
+        "no answer within the timeout: allow a longer one, or look how busy the node is",
+    ),
 }
 
 
@@ -65,23 +73,25 @@ def failure(
         status: not OK, and not an outcome that the call returns as a value.
         subject: what was attempted on which key, for example "put of b'key'".
         message: the node's own words, if it gave some.
-        size: true size of the value, or present length of the object, where the status has one.
+        size: true size of the value, or present length of the object, where it is known.
         capacity: bytes of the caller's buffer, where there is one.
     """
     if status == TOO_SMALL:
-        return TooSmallError(
-            f"{subject}: the value has {size} bytes, the buffer {capacity}: give a buffer of"
-            f" {size} bytes",
-            size=size,
-        )
+        text = f"the value has {size} bytes, the buffer {capacity}: give a buffer of {size} bytes"
+        if size == 0:  # In a batch it is not known.
+            text = f"the value does not fit the buffer of {capacity} bytes: stat tells its size"
+        return TooSmallError(f"{subject}: {text}", size=size)
     if status == MISMATCH:
         return MismatchError(
             f"{subject}: the object ends at {size}: append at={size}, if that is still right",
             length=size,
         )
     if status == TOO_LARGE:
-        text = message or "larger than the node or its pool could ever hold"
+        text = message or "larger than the node or its pool could ever hold: put it in parts"
         return TooLargeError(f"{subject}: {text}", size=size)
+    if status == INVALID:
+        text = message or "the node found a value that the protocol does not allow: please report"
+        return UsageError(f"{subject}: {text}")
     kind, meaning = _MEANINGS.get(
         status,
         (

@@ -184,7 +184,7 @@ def open_object(
     if mode == "rb":
         status = store.stat(key, timeout)
         if status is None:
-            raise FileNotFoundError(f"there is no key {key!r} in {store.url}")
+            raise FileNotFoundError(f"there is no key {buffers.show(key)} in {store.url}")
         reader = ObjectReader(store, key, status, timeout)
         return io.BufferedReader(reader, _READ_AHEAD_BYTES)
     if mode == "wb":
@@ -224,7 +224,11 @@ class ObjectReader(io.RawIOBase):
         """Go to an offset from the start, from here or from the end; it may lie beyond the end."""
         base = {os.SEEK_SET: 0, os.SEEK_CUR: self._offset, os.SEEK_END: self._size}
         if whence not in base or base[whence] + offset < 0:
-            raise UsageError(f"cannot seek to {offset} from whence {whence}")
+            raise UsageError(
+                f"cannot seek to {offset} from whence {whence}: whence is 0 (start), 1 (here) or 2"
+                f" (end), and the place is not before the start; here is {self._offset}, the end"
+                f" {self._size}"
+            )
         self._offset = base[whence] + offset
         return self._offset
 

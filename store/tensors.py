@@ -59,7 +59,10 @@ def encode(layout: Layout) -> bytes:
     """The attribute as it travels with a put."""
     text = f"{layout.dtype};{','.join(map(str, layout.shape))}".encode()
     if len(text) + _HEADER.size > limits.ATTRIBUTE_BYTES_MAX:
-        raise UsageError(f"a tensor of {len(layout.shape)} dimensions has too many to be kept")
+        raise UsageError(
+            f"dtype and shape of a tensor of {len(layout.shape)} dimensions are too long to be kept"
+            f" (more than {limits.ATTRIBUTE_BYTES_MAX} bytes): put it with fewer dimensions"
+        )
     return _HEADER.pack(_DTYPE_AND_LAYOUT, len(text)) + text
 
 

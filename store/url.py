@@ -191,8 +191,11 @@ def _checked(target: Target) -> Target:
         raise UsageError(
             f"a pool's name has 1 to {limits.POOL_NAME_BYTES_MAX} bytes, not {target.pool!r}"
         )
-    if len(target.secret.encode()) > limits.SECRET_BYTES_MAX:
-        raise UsageError(f"a secret has at most {limits.SECRET_BYTES_MAX} bytes")
+    secret_size = len(target.secret.encode())
+    if secret_size > limits.SECRET_BYTES_MAX:
+        raise UsageError(
+            f"a secret has at most {limits.SECRET_BYTES_MAX} bytes; the one given has {secret_size}"
+        )
     if not 1 <= target.port <= 65_535:
         raise UsageError(f"a port is 1 to 65535, not {target.port}")
     if len(target.client_name.encode()) > 128:

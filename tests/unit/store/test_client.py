@@ -21,6 +21,7 @@ from kvstrata.store.errors import (
     UsageError,
 )
 from kvstrata.store.results import Outcome
+from kvstrata.store.statuses import TOO_LARGE
 from tests.unit.store.fake_kernel import BUSY, CLOSED, FOREVER, TIMED_OUT, FakeNode, Put
 
 if TYPE_CHECKING:
@@ -109,7 +110,22 @@ def test_a_batch_that_failed_in_part_has_all_outcomes(store: kvstrata.Store) -> 
     size, error, missing = caught.value.outcomes
     assert (size, missing) == (1, None)
     assert isinstance(error, TooSmallError)
+    assert str(error) == (
+        "get of 'b': the value does not fit the buffer of 1 bytes: stat tells its size"
+    )
     assert list(caught.value.failures) == [1]
+
+
+def test_a_batch_of_values_too_large_tells_each_size(
+    store: kvstrata.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Put, "perform_one", lambda *_: TOO_LARGE)
+    with pytest.raises(BatchError, match="2 of the put_many of 2 keys") as caught:
+        store.put_many({"a": b"1", "b": b"22"})
+    first, second = caught.value.failures.values()
+    assert str(first).startswith("put of 1 bytes under 'a': larger than")
+    assert isinstance(second, TooLargeError)
+    assert second.size == 2
 
 
 def test_a_batch_that_failed_whole_is_that_failure(store: kvstrata.Store, node: FakeNode) -> None:
@@ -129,8 +145,8 @@ def test_ttl_is_told_in_milliseconds(store: kvstrata.Store, node: FakeNode) -> N
         store.put("key", b"", ttl=ttl)
     sent = [r.operation.ttl_ms for r in node.requests if isinstance(r.operation, Put)]
     assert sent == [0, 1500, 1, FOREVER]
-    for wrong in (0, -1, math.nan):
-        with pytest.raises(UsageError, match="above 0 seconds"):
+    for wrong in (0, -1, math.nan, 1e11):
+        with pytest.raises(UsageError, match="above 0 seconds and at most 10000000000, not"):
             store.put("key", b"", ttl=wrong)
 
 
@@ -265,7 +281,7 @@ def test_a_timeout_has_bounds(store: kvstrata.Store, timeout: float) -> None:
 
 
 def test_keys_that_cannot_be(store: kvstrata.Store) -> None:
-    with pytest.raises(UsageError, match="a key is bytes or str, not int"):
+    with pytest.raises(UsageError, match="a key is bytes or str, not int: 5"):
         store.get(5)  # type: ignore[arg-type]
     with pytest.raises(TooLargeError, match="at most 4096 bytes, not 4097"):
         store.exists(b"k" * 4097)

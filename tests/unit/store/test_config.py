@@ -87,7 +87,7 @@ def test_mistakes_are_told_with_place_and_remedy(environment: dict[str, str], wo
 
 def test_a_wrong_secret_setting_does_not_show_the_secret() -> None:
     environment = {"KVSTRATA_POOLS__KV__READ": "hunter2" * 50}
-    with pytest.raises(UsageError, match="1 to 256 bytes") as caught:
+    with pytest.raises(UsageError, match="1 to 256 bytes, and one of 'read' has 350") as caught:
         load_config(environment=environment)
     assert "hunter2" not in str(caught.value)
 

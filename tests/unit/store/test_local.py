@@ -2,6 +2,7 @@
 
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,8 +90,9 @@ def test_pools_are_made_changed_and_dropped(kvstrata_store: LocalStore) -> None:
         ("pool_create", {"name": "default"}, "exists already"),
         ("pool_create", {"name": "Kv"}, "cannot name a pool"),
         ("pool_create", {"name": "kv"}, "open to everybody"),
-        ("pool_create", {"name": "kv", "settings": {"knd": "mutable"}}, "knd: Extra inputs"),
-        ("pool_create", {}, "'name' must be a str"),
+        ("pool_create", {"name": "kv", "settings": {"knd": "mutable"}}, "knd: .* mean kind?"),
+        ("pool_create", {}, "no field 'name'"),
+        ("pool_create", {"name": 5}, "'name' must be a str, not 5"),
         ("pool_change", {"name": "kv", "settings": {}}, "there is no pool 'kv'"),
         ("pool_change", {"name": "default", "settings": {"kind": "immutable"}}, "never changes"),
         ("pool_drop", {"name": "default"}, "stands in the configuration"),
@@ -103,12 +105,33 @@ def test_mistakes_with_pools_are_told(
         kvstrata_store.admin(command, payload)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"memory": "1MiB"}, r"node\.memory .* greater than or equal to 16777216, not '1MiB'"),
+        ({"memory": "much"}, "'much' is not a size"),
+        ({"shards": 0}, r"node\.shards .* greater than or equal to 1, not 0"),
+        ({"pool": "kv"}, "add it to `pools`, or choose one of default"),
+    ],
+)
+def test_mistakes_with_a_local_store_are_told(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        kvstrata.local(**arguments)
+
+
 def test_only_the_administrator_of_the_default_pool_administers() -> None:
     pools = {"kv": PoolConfig(kind="immutable")}
     with kvstrata.local("32MiB", pools=pools, pool="kv") as store:
         assert store.info()["shards"] == 1
         with pytest.raises(DeniedError, match="connect to the pool 'default'"):
             store.admin("pools")
+    with kvstrata.local("32MiB") as store:
+        store.node.pools.change("default", {"write": "w", "admin": "a"})
+        with (
+            kvstrata.connect(store.url, secret="w") as writer,
+            pytest.raises(DeniedError, match="pools needs the admin right in the pool 'default'"),
+        ):
+            writer.admin("pools")
 
 
 def test_a_command_that_fails_does_not_end_the_desk(kvstrata_store: LocalStore) -> None:

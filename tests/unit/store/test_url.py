@@ -58,7 +58,7 @@ def test_spin(text: str, spin_us: int) -> None:
         ("kvstrata://h?timeout=0", "above 0"),
         ("kvstrata://h?tiemout=2", "unknown 'tiemout'"),
         (f"kvstrata://{'p' * 65}@h", "1 to 64 bytes"),
-        (f"kvstrata://p:{'s' * 257}@h", "at most 256 bytes"),
+        (f"kvstrata://p:{'s' * 257}@h", "at most 256 bytes; the one given has 257"),
     ],
 )
 def test_refused_in_words(text: str, words: str) -> None:

@@ -4,7 +4,7 @@ import contextlib
 import os
 import socket
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import hypothesis.strategies as st
 import pytest
@@ -18,13 +18,26 @@ from tests.contract.contents import content, wait_until
 CHUNK = limits.CHUNK_BYTES
 
 KEYS = [b"", b"a", b"ab", b"{tag}1", b"{tag}2", b"\0\xff", b"k" * 4096, b"b"]
+
+
+class Value(NamedTuple):
+    """What a rule is given instead of the bytes: Hypothesis keeps all that it ever drew."""
+
+    size: int
+    seed: int
+
+    @property
+    def bytes(self) -> bytes:
+        return content(self.size, self.seed)
+
+
 keys = st.sampled_from(KEYS)
 sizes = st.one_of(
     st.integers(0, 64),
     st.sampled_from([4096, 8_191, 8_192, 8_193, 65_536, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK]),
     st.integers(0, 2 * CHUNK),
 )
-values = st.builds(content, sizes, st.integers(0, 1_000))
+values = st.builds(Value, sizes, st.integers(0, 1_000))
 LONG_S = 3_600.0
 
 
@@ -75,21 +88,24 @@ class StoreMachine(RuleBasedStateMachine):
 class DictMachine(StoreMachine):
     """Nothing is evicted, so store and dict are equal at all times."""
 
-    @rule(key=keys, value=values, ttl=st.sampled_from([None, LONG_S]))
-    def put(self, key: bytes, value: bytes, ttl: float | None) -> None:
+    @rule(key=keys, drawn=values, ttl=st.sampled_from([None, LONG_S]))
+    def put(self, key: bytes, drawn: Value, ttl: float | None) -> None:
+        value = drawn.bytes
         outcome, size, _ = self.store.put(key, value, ttl=ttl)
         assert outcome == ("replaced" if key in self.model else "created")
         assert size == len(value)
         self.model[key] = value
 
-    @rule(key=keys, value=values)
-    def put_if_absent(self, key: bytes, value: bytes) -> None:
+    @rule(key=keys, drawn=values)
+    def put_if_absent(self, key: bytes, drawn: Value) -> None:
+        value = drawn.bytes
         outcome, size, _ = self.store.put(key, value, if_absent=True)
         assert outcome == ("existed" if key in self.model else "created")
         assert size == len(self.model.setdefault(key, value))
 
-    @rule(pairs=st.lists(st.tuples(keys, values), max_size=6))
-    def put_many(self, pairs: list[tuple[bytes, bytes]]) -> None:
+    @rule(drawn=st.lists(st.tuples(keys, values), max_size=6))
+    def put_many(self, drawn: list[tuple[bytes, Value]]) -> None:
+        pairs = [(key, value.bytes) for key, value in drawn]
         expected = []
         for key, value in pairs:
             expected.append("replaced" if key in self.model else "created")
@@ -130,8 +146,9 @@ class DictMachine(StoreMachine):
         expected = None if value is None else value[offset : offset + length]
         assert self.store.get_range(key, offset, length) == expected
 
-    @rule(key=keys, value=values, off=st.sampled_from([0, 0, 0, 1, -1]))
-    def append(self, key: bytes, value: bytes, off: int) -> None:
+    @rule(key=keys, drawn=values, off=st.sampled_from([0, 0, 0, 1, -1]))
+    def append(self, key: bytes, drawn: Value, off: int) -> None:
+        value = drawn.bytes
         length = len(self.model.get(key, b""))
         at = max(0, length + off)
         if at == length:
@@ -196,9 +213,9 @@ class EvictingMachine(StoreMachine):
         else:
             assert value == expected
 
-    @rule(number=st.integers(0, 30), value=values)
-    def put(self, number: int, value: bytes) -> None:
-        key = b"%d" % number
+    @rule(number=st.integers(0, 30), drawn=values)
+    def put(self, number: int, drawn: Value) -> None:
+        key, value = b"%d" % number, drawn.bytes
         outcome = self.store.put(key, value).outcome
         if outcome == "created" and self.model.pop(key, None) is not None:
             self.lost += 1
@@ -215,9 +232,9 @@ class EvictingMachine(StoreMachine):
         for key, value in zip(asked, self.store.get_many(asked), strict=True):
             self.found(key, value)
 
-    @rule(number=st.integers(0, 30), value=values)
-    def append(self, number: int, value: bytes) -> None:
-        key = b"%d" % number
+    @rule(number=st.integers(0, 30), drawn=values)
+    def append(self, number: int, drawn: Value) -> None:
+        key, value = b"%d" % number, drawn.bytes
         length = len(self.model.get(key, b""))
         try:
             total = self.store.append(key, value, length)

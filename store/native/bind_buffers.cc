@@ -1,5 +1,7 @@
 #include "store/native/bind_buffers.h"
 
+#include <cstring>
+
 #include "store/limits.h"
 
 namespace nb = nanobind;
@@ -13,13 +15,19 @@ const Py_buffer& HeldBuffers::get(nb::handle object, int flags, const char* what
         (std::string(what) + " must be bytes or another buffer, not '" + type + "'").c_str());
   }
   Py_buffer view;
-  if (PyObject_GetBuffer(object.ptr(), &view, flags) != 0) {
+  if (PyObject_GetBuffer(object.ptr(), &view, flags | PyBUF_ND | PyBUF_FORMAT) != 0) {
     nb::python_error cause;
     const char* wanted = flags == PyBUF_WRITABLE ? "writable and contiguous" : "contiguous";
     nb::raise_from(cause, PyExc_BufferError, "%s must be %s memory, and this '%s' is not", what,
                    wanted, type);
   }
   views_.push_back(view);
+  // Objects of Python are pointers: worthless elsewhere, and deadly when they are overwritten.
+  if (view.format != nullptr && std::strchr(view.format, 'O') != nullptr) {
+    throw nb::type_error((std::string(what) + " must hold plain bytes, and this '" + type +
+                          "' may hold Python objects")
+                             .c_str());
+  }
   return views_.back();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "store/native/bind_gil.h"
 #include "transport/native/greeting.h"
 
 namespace nb = nanobind;
@@ -28,7 +29,7 @@ class Connection::Use {
 };
 
 Connection::Connection(const ConnectionOptions& options) {
-  nb::gil_scoped_release no_gil;
+  WithoutGil without_gil;
   Socket socket;
   std::string error;
   Status status = greet(options.host, options.port, options.hello,
@@ -62,7 +63,7 @@ void Connection::run(const std::vector<Operation*>& operations, int64_t timeout_
   try {
     for (bool submitted = false, idle = false; !idle; submitted = true) {
       {
-        nb::gil_scoped_release no_gil;
+        WithoutGil without_gil;
         for (Operation* operation : operations) {
           if (!submitted) operation->submit(initiator_.get());
         }
@@ -84,7 +85,7 @@ void Connection::run(const std::vector<Operation*>& operations, int64_t timeout_
 template <typename Step>
 void Connection::without_gil(Step step) {
   try {
-    nb::gil_scoped_release no_gil;
+    WithoutGil without_gil;
     step();
   } catch (const std::bad_alloc&) {
     initiator_->close(kStatusClosed, "out of memory, so the connection was closed");

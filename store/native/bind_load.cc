@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "store/native/bind.h"
+#include "store/native/bind_gil.h"
 #include "store/native/load_driver.h"
 
 namespace nb = nanobind;
@@ -42,13 +43,13 @@ class PythonLoadDriver {
  public:
   explicit PythonLoadDriver(const nb::kwargs& arguments) {
     LoadOptions options = make_options(arguments);
-    nb::gil_scoped_release no_gil;
+    WithoutGil without_gil;
     driver_ = LoadDriver::create(std::move(options), &status_, &message_);
   }
 
   bool advance(int64_t milliseconds) {
     if (driver_ == nullptr || status_ != Status::Ok) return true;
-    nb::gil_scoped_release no_gil;
+    WithoutGil without_gil;
     Status status = driver_->advance(milliseconds, &message_);
     if (status == Status::Busy && message_.empty()) return false;
     status_ = status;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "store/native/bind.h"
+#include "store/native/bind_gil.h"
 #include "store/native/node.h"
 #include "store/native/node_statistics.h"
 
@@ -126,7 +127,7 @@ class PythonNode {
   PythonNode(const NodeOptions& options, const std::vector<PoolSettings>& pools) {
     std::string error;
     {
-      nb::gil_scoped_release release;
+      WithoutGil without_gil;
       node_ = Node::create(options, &error);
     }
     if (node_ == nullptr) {
@@ -139,7 +140,7 @@ class PythonNode {
     }
   }
   ~PythonNode() {
-    nb::gil_scoped_release release;
+    WithoutGil without_gil;
     // A forked child has none of the threads, and what it shares with them must be left alone.
     if (::getpid() != process_) static_cast<void>(node_.release());
     node_.reset();
@@ -147,7 +148,7 @@ class PythonNode {
 
   Node& node() noexcept { return *node_; }
   bool stop(uint64_t timeout_ms) {
-    nb::gil_scoped_release release;
+    WithoutGil without_gil;
     return node_->stop(timeout_ms);
   }
   nb::object next_admin_call() {

@@ -1,5 +1,6 @@
 #include "store/native/bind_reads.h"
 
+#include "store/native/bind_gil.h"
 #include "store/native/bind_sequence.h"
 
 namespace nb = nanobind;
@@ -26,7 +27,7 @@ void FreshValues::provide(Transfer* transfer, size_t first, size_t count, size_t
     }
     return;
   }
-  nb::gil_scoped_acquire gil;
+  WithGil with_gil;
   for (size_t i = first; i < first + count; ++i) {
     TransferItem& item = transfer->items[i];
     if (item.status != Status::Ok) continue;
@@ -74,7 +75,7 @@ void Get::provide_sinks(Transfer& transfer, size_t first, size_t count) noexcept
 }
 
 void Get::provide_allocated(TransferItem* item) {
-  nb::gil_scoped_acquire gil;
+  WithGil with_gil;
   nb::object memory = allocate_(item->moved);
   MutableBytes sink = buffers_.hold_writable(memory, "what allocate() returns");
   if (sink.size() < item->moved) {

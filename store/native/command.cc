@@ -13,10 +13,9 @@ namespace {
 
 // What a recycled task may keep of its buffers.
 constexpr size_t kKeptBytes = 16 * 1024;
-// A scan looks at no more records, and collects no more bytes of keys, in one go.
+// A scan looks at no more records in one go.
 constexpr uint32_t kScanStep = 64;
 constexpr uint32_t kScanVisitMax = 1024;
-constexpr size_t kScanBytesMax = 256 * 1024;
 
 constexpr bool opcode_has_detail(Opcode opcode) noexcept {
   return opcode != Opcode::Exists && opcode != Opcode::PrefixLength && opcode != Opcode::Delete;
@@ -284,6 +283,7 @@ void Command::reset(bool keeps_memory) noexcept {
   }
   session = nullptr;
   pending = 0;
+  awaited_bytes = 0;
   window_begin = 0;
   window_end = 0;
   receiving = 0;

@@ -64,6 +64,8 @@ enum class Phase : uint8_t {
 };
 
 constexpr uint32_t kAllTasks = UINT32_MAX;
+// A scan stops soon after it has collected so many bytes of keys.
+constexpr size_t kScanBytesMax = 256 * 1024;
 
 struct Command {
   Session* session = nullptr;
@@ -75,8 +77,9 @@ struct Command {
   uint64_t begin_ns = 0;
   uint64_t deadline_ns = 0;
   uint64_t admin_call = 0;
-  uint32_t pending = 0;       // Works under way elsewhere, or waiting for memory.
-  uint32_t window_begin = 0;  // Reads: outcomes before this one were answered.
+  uint32_t pending = 0;        // Works under way elsewhere, or waiting for memory.
+  uint64_t awaited_bytes = 0;  // What they may bring home: counted with the session meanwhile.
+  uint32_t window_begin = 0;   // Reads: outcomes before this one were answered.
   uint32_t window_end = 0;
   uint32_t receiving = 0;  // Writes: the task whose data are due next.
   ByteBuffer body;         // A copy, where the command outlives the read buffer.
@@ -85,6 +88,9 @@ struct Command {
   uint32_t task_count() const noexcept { return static_cast<uint32_t>(tasks.size()); }
   std::span<Task> window() noexcept {
     return std::span(tasks).subspan(window_begin, window_end - window_begin);
+  }
+  uint64_t memory_bytes() const noexcept {
+    return body.size() + tasks.size() * sizeof(Task) + details_.size() * sizeof(TaskDetail);
   }
   // Lays out that many fresh tasks of the opcode.
   void make_tasks(uint32_t count);

@@ -33,7 +33,10 @@ class Mailbox {
     if (sleeping_.load(std::memory_order_seq_cst)) wake();
   }
 
-  bool has_letters() const noexcept { return waiting_.load(std::memory_order_seq_cst); }
+  // The owner's.
+  bool has_letters() const noexcept {
+    return next_ != taken_.size() || waiting_.load(std::memory_order_seq_cst);
+  }
 
   // The owner's: true if it may sleep now, on the descriptor among others; then call `awake`
   // afterwards.
@@ -49,15 +52,22 @@ class Mailbox {
     [[maybe_unused]] auto read = ::read(fd_, &count, sizeof count);
   }
 
-  // Handles everything that was there when it began.
-  void deliver(Owner& owner) {
-    {
+  // Handles what was there when it began, or what is left of it, in order; stops after the letter
+  // that made `enough()` true.
+  template <typename Enough>
+  void deliver(Owner& owner, Enough enough) {
+    if (next_ == taken_.size()) {
+      taken_.clear();
+      next_ = 0;
       std::lock_guard lock(mutex_);
       waiting_.store(false, std::memory_order_seq_cst);
       taken_.swap(letters_);
     }
-    for (Letter& letter : taken_) letter(owner);
-    taken_.clear();
+    while (next_ != taken_.size()) {
+      Letter letter = std::move(taken_[next_++]);
+      letter(owner);
+      if (enough()) return;
+    }
   }
 
  private:
@@ -68,7 +78,8 @@ class Mailbox {
   int fd_;
   std::mutex mutex_;
   std::vector<Letter> letters_;
-  std::vector<Letter> taken_;
+  std::vector<Letter> taken_;  // The owner's, as is next_: its first that was not handled yet.
+  size_t next_ = 0;
   std::atomic<bool> waiting_{false};
   std::atomic<bool> sleeping_{false};
 };

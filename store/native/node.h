@@ -82,10 +82,14 @@ class Node {
   Status authenticate(const std::string& pool, const std::string& secret, PoolId* id,
                       uint32_t* rights, std::string* message) const;
   bool pool_is_immutable(PoolId id) const;
-  bool has_connection_room() const noexcept {
-    return connection_count_.load(std::memory_order_relaxed) < options_.connection_count_max;
+  // Counts one connection more; false if there are as many as may be.
+  bool take_connection_room() noexcept {
+    if (connection_count_.fetch_add(1, std::memory_order_relaxed) < options_.connection_count_max) {
+      return true;
+    }
+    remove_connection();
+    return false;
   }
-  void add_connection() noexcept { connection_count_.fetch_add(1, std::memory_order_relaxed); }
   void remove_connection() noexcept { connection_count_.fetch_sub(1, std::memory_order_relaxed); }
   // An input buffer has grown or shrunk; false when all of them are over the budget.
   bool rebuffer(uint64_t old_bytes, uint64_t new_bytes) noexcept;

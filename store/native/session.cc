@@ -197,17 +197,25 @@ size_t Session::consume_hello(Bytes bytes) {
     shard_->hand_over(this, wanted, hello, bytes.subspan(length));
     return bytes.size();
   }
-  answer_hello(hello);
+  if (!answer_hello(hello)) {
+    shard_->hand_over(this, shard_->index(), hello, bytes.subspan(length));
+    return bytes.size();
+  }
   return length;
 }
 
 void Session::adopt(const ClientHello& hello, Bytes unread) {
-  answer_hello(hello);
+  if (!answer_hello(hello)) {
+    shard_->hand_over(this, shard_->index(), hello, unread);
+    return;
+  }
   if (!closed_) keep_unread(unread.subspan(consume(unread)));
   if (!closed_) flush();
 }
 
-void Session::answer_hello(const ClientHello& hello) {
+// False where the hello's pool is so new that this shard is yet to hear of it: the letter that
+// tells it is on its way, and one sent now comes after it.
+bool Session::answer_hello(const ClientHello& hello) {
   Node& node = shard_->node();
   std::string message;
   Status status = node.authenticate(hello.pool, hello.secret, &pool_, &rights_, &message);
@@ -215,12 +223,11 @@ void Session::answer_hello(const ClientHello& hello) {
     status = Status::Closing;
     message = "this node is stopping";
   }
-  Partition* partition = shard_->store().partition(pool_);
-  if (status == Status::Ok && partition == nullptr) status = Status::Denied;
   if (status != Status::Ok) {
     refuse_hello(status, message);
-    return;
+    return true;
   }
+  if (shard_->store().partition(pool_) == nullptr) return false;
   pool_name_ = hello.pool;
   uint32_t wish = hello.credits == 0 ? node.credits() : hello.credits;
   credits_ = std::min(wish, node.credits());
@@ -236,6 +243,7 @@ void Session::answer_hello(const ClientHello& hello) {
   answer.pool_kind = node.pool_is_immutable(pool_) ? 1 : 0;
   encode(answer, output_.bytes());
   state_ = State::Capsules;
+  return true;
 }
 
 void Session::refuse_hello(Status status, std::string message) {
@@ -278,6 +286,7 @@ void Session::flush() {
     // The peer's end of the stream, or the stall limit, closes it: to close over unread input would
     // be a reset, which may overtake the last word.
     ::shutdown(socket_.fd(), SHUT_WR);
+    watch();
     return;
   }
   if (output_full_ && has_room()) go_on_after_output();
@@ -336,7 +345,8 @@ bool Session::paused() const noexcept {
 }
 
 bool Session::has_room() const noexcept {
-  return output_.pinned_bytes() + output_.owned_bytes() < shard_->node().connection_bytes_max();
+  uint64_t bytes = output_.pinned_bytes() + output_.owned_bytes() + awaited_bytes_;
+  return bytes < shard_->node().connection_bytes_max();
 }
 
 bool Session::is_stalled(uint64_t now_ns) noexcept {
@@ -364,6 +374,7 @@ bool Session::drain() noexcept {
 
 Socket Session::take_socket() noexcept {
   closed_ = true;
+  moved_ = true;
   shard_->drop(this);
   return std::move(socket_);
 }

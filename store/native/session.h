@@ -60,6 +60,7 @@ class Session {
   void close() noexcept;
   // For another shard to serve; this session is closed then.
   Socket take_socket() noexcept;
+  bool moved() const noexcept { return moved_; }
   bool closed() const noexcept { return closed_; }
   // Closed, and nothing of it travels any more.
   bool finished() const noexcept { return closed_ && command_count_ == 0; }
@@ -84,7 +85,7 @@ class Session {
   int64_t receive(const std::array<iovec, 2>& vectors);
   size_t consume(Bytes bytes);
   size_t consume_hello(Bytes bytes);
-  void answer_hello(const ClientHello& hello);
+  bool answer_hello(const ClientHello& hello);
   void refuse_hello(Status status, std::string message);
   void fail(uint8_t opcode, uint32_t command_id, std::string_view message);
   void keep_unread(Bytes bytes);
@@ -96,6 +97,7 @@ class Session {
   void go_on_after_output();
   void resume();
   bool has_room() const noexcept;
+  void await(Command* command);
 
   // session_command.cc
   size_t consume_capsule(Bytes bytes);
@@ -133,6 +135,7 @@ class Session {
   std::string peer_;
   State state_ = State::Hello;
   bool closed_ = false;
+  bool moved_ = false;    // Another session has the connection now.
   bool closing_ = false;  // The output is the last; input is dropped.
   bool watches_input_ = true;
   bool watches_output_ = false;
@@ -146,6 +149,7 @@ class Session {
   ByteBuffer input_;              // An incomplete capsule, or what came while paused.
   uint64_t accounted_bytes_ = 0;  // Of the input, with the node.
   OutputQueue output_;
+  uint64_t awaited_bytes_ = 0;  // Output that is being made by other shards, at most.
 
   // The write being received.
   Command* write_ = nullptr;

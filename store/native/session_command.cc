@@ -240,8 +240,23 @@ void Session::run_windows(Command* command) {
       auto owner = static_cast<uint32_t>(std::countr_zero(owners));
       if (shard_->begin_work(owner, {command, kAllTasks, Phase::Execute})) --command->pending;
     }
-    if (command->pending != 0) return;
+    if (command->pending != 0) {
+      await(command);
+      return;
+    }
   } while (finish_window(command));
+}
+
+// Others work on the window. The command's own memory and what is brought home count as output from
+// now on: else a peer that reads nothing could have any amount made for it.
+void Session::await(Command* command) {
+  command->awaited_bytes = command->memory_bytes();
+  if (opcode_reads(command->opcode)) {
+    command->awaited_bytes += command->window().size() * limits::kRecordBytesInlineMax;
+  } else if (command->opcode == Opcode::Scan) {
+    command->awaited_bytes += kScanBytesMax;
+  }
+  awaited_bytes_ += command->awaited_bytes;
 }
 
 // Answers the window. True if the next one is to be run now.
@@ -409,8 +424,9 @@ void Session::on_work_done(const Work& work) {
   --command->pending;
   if (opcode_writes(command->opcode)) {
     write_work_done(work);
-  } else if (command->pending == 0 && finish_window(command)) {
-    run_windows(command);
+  } else if (command->pending == 0) {
+    awaited_bytes_ -= std::exchange(command->awaited_bytes, 0);
+    if (finish_window(command)) run_windows(command);
   }
   if (!closed_) shard_->flush_later(this);
 }

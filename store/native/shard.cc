@@ -145,9 +145,8 @@ uint32_t Shard::wait() {
   now_ns_ = TurnWatch::monotonic_ns();
   watch_.begin(now_ns_);
   store_.set_clock(wall_clock_ms());
-  // Letters first: a pool made before a client connected must be known when its hello is read.
   letters_seen_ = mailbox_.has_letters();
-  if (letters_seen_) mailbox_.deliver(*this);
+  if (letters_seen_) mailbox_.deliver(*this, [this] { return turn_is_long(); });
   if (count <= 0) return 0;
   for (int index = 0; index < count; ++index) {
     handle(events[index].data.u64, events[index].events);
@@ -200,8 +199,12 @@ void Shard::handle(uint64_t token, uint32_t events) {
 void Shard::accept_connections() {
   for (uint32_t count = 0; count < kAcceptsPerTurn; ++count) {
     Socket socket = accept_tcp(node_->listener());
-    if (!socket) return;
-    if (!node_->has_connection_room()) {
+    if (!socket) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+        rest_listener();
+      return;
+    }
+    if (!node_->take_connection_room()) {
       statistics_.connections_refused.add();
       refuse_busy(socket);
       continue;
@@ -221,11 +224,17 @@ void Shard::accept_connections() {
   }
 }
 
+// Descriptors have run out, and who waits to be accepted keeps the listener ready: it is left alone
+// until the next tick.
+void Shard::rest_listener() {
+  listener_rests_ = true;
+  ::epoll_ctl(epoll_, EPOLL_CTL_DEL, node_->listener().fd(), nullptr);
+}
+
 void Shard::adopt(Socket socket, std::string peer) {
   auto session = std::make_unique<Session>(this, std::move(socket), std::move(peer));
   watch_descriptor(epoll_, session->fd(), reinterpret_cast<uint64_t>(session.get()));
   sessions_.push_back(std::move(session));
-  node_->add_connection();
   statistics_.connections_open.add();
 }
 
@@ -437,7 +446,7 @@ void Shard::reap() {
       ++index;
       continue;
     }
-    node_->remove_connection();
+    if (!session.moved()) node_->remove_connection();
     statistics_.connections_open.add(uint64_t(-1));
     std::swap(sessions_[index], sessions_.back());
     sessions_.pop_back();
@@ -451,6 +460,9 @@ void Shard::tick() {
   store_.publish_gauges();
   gauges_stale_ = false;
   expire_admin_calls();
+  if (std::exchange(listener_rests_, false) && !stopping()) {
+    watch_descriptor(epoll_, node_->listener().fd(), kListenerToken);
+  }
   uint32_t count = std::min<uint32_t>(kSessionsPerTick, static_cast<uint32_t>(sessions_.size()));
   for (; count != 0; --count) {
     Session& session = *sessions_[tick_cursor_++ % sessions_.size()];
@@ -462,7 +474,8 @@ void Shard::tick() {
 
 int Shard::timeout_ms() const noexcept {
   if (!waiting_.empty()) return kMemoryWaitMs;
-  bool busy = !sessions_.empty() || store_.has_expiring() || stopping() || gauges_stale_;
+  bool busy =
+      !sessions_.empty() || store_.has_expiring() || stopping() || gauges_stale_ || listener_rests_;
   return busy ? static_cast<int>(kTickNs / 1'000'000) : kIdleMs;
 }
 

@@ -72,6 +72,7 @@ class Shard {
   void handle(uint64_t token, uint32_t events);
   void note_served(const Session* session) noexcept;
   void accept_connections();
+  void rest_listener();
   void flush_sessions();
   void continue_sessions();
   void retry_waiting();
@@ -115,6 +116,7 @@ class Shard {
   const Session* last_served_ = nullptr;  // Only ever compared.
   uint64_t crowded_ns_ = 0;               // When two sessions were last served one after the other.
   bool gauges_stale_ = false;             // Work was done since they were published.
+  bool listener_rests_ = false;
   bool drained_ = false;
   bool letters_seen_ = false;
   bool stopped_cleanly_ = true;

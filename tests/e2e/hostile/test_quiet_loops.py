@@ -1,0 +1,98 @@
+"""Peers and limits that could make a node's loop go round for nothing, or work for nobody."""
+
+import socket
+import struct
+import time
+
+from tests.e2e.nodes import MIB, STALL_MS, AttackedNode, attacked_node, node_process, wait_until
+from tests.e2e.reference_client import RawConnection, RefusedError, client_hello
+from tests.unit.transport import reference_decoder as wire
+from tests.unit.transport.reference_decoder import Request
+
+VALUE_BYTES = 20_000
+# A tick every 100 ms, and what else may happen; a loop that spins makes 100,000 turns and more.
+TURNS_PER_S_MAX = 1_000
+
+
+def turns_per_s(node: AttackedNode) -> float:
+    before, begun = node.counters()["loop_turns"], time.monotonic()
+    time.sleep(0.3)
+    return (node.counters()["loop_turns"] - before) / (time.monotonic() - begun)
+
+
+def test_a_peer_that_is_done_with_leaves_the_loop_quiet() -> None:
+    spoiled = bytearray(Request(wire.NOOP, 9_999, [], 0, 0).encode())
+    spoiled[0] ^= 1
+    with attacked_node(connection_bytes_max=8 * MIB, stall_ms_max=20 * STALL_MS) as node:
+        with RawConnection(node.port) as client:
+            for index in range(5):
+                client.put(b"%d" % index, bytes(VALUE_BYTES))
+        entries = [wire.get_entry(b"%d" % index, VALUE_BYTES) for index in range(5)]
+        clients = [RawConnection(node.port) for _ in range(20)]
+        for number, client in enumerate(clients):
+            # So much that the last of it goes out only when there is room again.
+            for command in range(30 + 2 * number):
+                client.send(Request(wire.GET, command, entries, 0, 0).encode())
+            client.send(bytes(spoiled))
+        time.sleep(0.2)
+        for client in clients:
+            while client.socket.recv(1 << 18):
+                pass
+        assert turns_per_s(node) < TURNS_PER_S_MAX
+        for client in clients:
+            client.close()
+
+
+def test_a_peer_that_vanished_while_its_put_waits_leaves_the_loop_quiet() -> None:
+    with attacked_node(stall_ms_max=20 * STALL_MS) as node:
+        with RawConnection(node.port) as holder:
+            # Memory is reserved for data that never come.
+            holder.begin(wire.PUT, [wire.put_entry(b"k", bytes(40 * MIB), holder.chunk_bytes)])
+            wait_until(lambda: node.counters()["reserved_bytes"] >= 40 * MIB)
+            writer = RawConnection(node.port)
+            entry = wire.put_entry(b"new", bytes(30 * MIB), writer.chunk_bytes)
+            writer.begin(wire.PUT, [entry], deadline_ms=5_000)
+            wait_until(lambda: node.counters()["memory_waits"] > 0)
+            with_reset = struct.pack("ii", 1, 0)
+            writer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, with_reset)
+            writer.close()
+            wait_until(lambda: node.counters()["connections_open"] == 1)
+            assert turns_per_s(node) < TURNS_PER_S_MAX
+
+
+def test_answers_of_other_shards_are_made_only_as_far_as_the_budget() -> None:
+    credit_count, budget = 1_024, MIB
+    with node_process(
+        shard_count=2, credits=credit_count, connection_bytes_max=budget, memory_bytes=64 * MIB
+    ) as node:
+        with RawConnection(node.port) as client:
+            for index in range(1_000):
+                client.put(b"%d" % index + bytes(3_900), b"")
+        before = node.resident_bytes()
+        with RawConnection(node.port, client_hello(shard=0, credits_=credit_count)) as client:
+            second_shard = wire.Entry(b"", {"cursor": 1 << 58, "count": 4_096})
+            client.send(
+                b"".join(
+                    Request(wire.SCAN, number, [second_shard], 0, 0).encode()
+                    for number in range(credit_count)
+                )
+            )
+            time.sleep(1)
+            assert node.resident_bytes() - before < 8 * budget
+
+
+def test_no_burst_gets_past_the_limit_of_connections() -> None:
+    limit = 10
+    with attacked_node(connection_count_max=limit, shard_count=2) as node:
+        greeted: list[RawConnection] = []
+        for _ in range(5 * limit):
+            try:
+                greeted.append(RawConnection(node.port))
+            except (RefusedError, ConnectionError):
+                continue
+        assert len(greeted) == limit
+        for client in greeted:
+            client.close()
+        wait_until(lambda: node.counters()["connections_open"] == 0)
+        with RawConnection(node.port) as client:
+            assert client.put(b"k", b"v").status == 0

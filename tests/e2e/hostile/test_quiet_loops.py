@@ -1,7 +1,5 @@
 """Peers and limits that could make a node's loop go round for nothing, or work for nobody."""
 
-import socket
-import struct
 import time
 
 from tests.e2e.nodes import MIB, STALL_MS, AttackedNode, attacked_node, node_process, wait_until
@@ -41,23 +39,6 @@ def test_a_peer_that_is_done_with_leaves_the_loop_quiet() -> None:
         assert turns_per_s(node) < TURNS_PER_S_MAX
         for client in clients:
             client.close()
-
-
-def test_a_peer_that_vanished_while_its_put_waits_leaves_the_loop_quiet() -> None:
-    with attacked_node(stall_ms_max=20 * STALL_MS) as node:
-        with RawConnection(node.port) as holder:
-            # Memory is reserved for data that never come.
-            holder.begin(wire.PUT, [wire.put_entry(b"k", bytes(40 * MIB), holder.chunk_bytes)])
-            wait_until(lambda: node.counters()["reserved_bytes"] >= 40 * MIB)
-            writer = RawConnection(node.port)
-            entry = wire.put_entry(b"new", bytes(30 * MIB), writer.chunk_bytes)
-            writer.begin(wire.PUT, [entry], deadline_ms=5_000)
-            wait_until(lambda: node.counters()["memory_waits"] > 0)
-            with_reset = struct.pack("ii", 1, 0)
-            writer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, with_reset)
-            writer.close()
-            wait_until(lambda: node.counters()["connections_open"] == 1)
-            assert turns_per_s(node) < TURNS_PER_S_MAX
 
 
 def test_answers_of_other_shards_are_made_only_as_far_as_the_budget() -> None:

@@ -18,6 +18,7 @@ from kvstrata import _kernel
 from kvstrata.store import limits
 from kvstrata.store.config import PoolConfig, unknown_setting
 from kvstrata.store.errors import UsageError
+from kvstrata.store.secret_files import read_secrets
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -213,13 +214,7 @@ def _secrets_of(config: PoolConfig, role: str) -> list[str]:
     path: Path | None = getattr(config, f"{role}_file")
     if path is None:
         return [secret.get_secret_value() for secret in given]
-    try:
-        secrets = path.read_text().split()
-    except OSError as error:
-        raise UsageError(f"cannot read the secrets in {path}: {error.strerror}") from error
-    if not 1 <= len(secrets) <= 2:
-        raise UsageError(f"{path} holds {len(secrets)} secrets: put one or two, one a line")
-    return secrets
+    return read_secrets(path)
 
 
 def _plain(config: PoolConfig) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """A real node inside this process: local(), the fixture, pools and administrative commands."""
 
 import stat
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from kvstrata.store.errors import (
     DeniedError,
     ImmutableError,
     InternalError,
+    TimeoutError,
     TooLargeError,
     UnavailableError,
     UnsupportedError,
@@ -146,6 +149,27 @@ def test_a_command_that_fails_does_not_end_the_desk(kvstrata_store: LocalStore) 
     with pytest.raises(UnsupportedError, match="try help"):
         kvstrata_store.admin("no_such_command")
     assert kvstrata_store.info()
+
+
+def test_a_command_that_does_not_end_does_not_keep_the_node_from_stopping() -> None:
+    store = kvstrata.local("32MiB")
+    released = threading.Event()
+
+    def wait(_caller: object, _payload: object) -> dict[str, object]:
+        released.wait(60)
+        return {}
+
+    store.node.desk.register(Command("wait", wait, "read", "waits"))
+    with pytest.raises(TimeoutError):
+        store.admin("wait", timeout=0.2)
+    started = time.monotonic()
+    store.close()
+    assert time.monotonic() - started < 15
+    released.set()  # It answers a node that has stopped, and that is no fault.
+    for thread in threading.enumerate():
+        if thread.name == "kvstrata-admin":
+            thread.join(10)
+            assert not thread.is_alive()
 
 
 def test_pools_made_at_run_time_outlive_the_node(tmp_path: Path) -> None:

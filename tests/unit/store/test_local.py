@@ -188,6 +188,64 @@ def test_pools_made_at_run_time_outlive_the_node(tmp_path: Path) -> None:
         PoolRegistry({"default": PoolConfig()}, file)
 
 
+def test_what_cannot_be_kept_is_not_done(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    folder.mkdir()
+    file = folder / "pools.json"
+    config = NodeConfig(port=0, memory=32 << 20, shards=1, pools_file=file)
+    with RunningNode(config, {"default": PoolConfig()}) as node:
+        node.pools.create("kept", {"quota": "1MiB"})
+        folder.rename(tmp_path / "away")
+        for change in (
+            lambda: node.pools.create("kv", {}),
+            lambda: node.pools.change("kept", {"quota": "2MiB"}),
+            lambda: node.pools.drop("kept"),
+        ):
+            with pytest.raises(UsageError, match="nothing was changed"):
+                change()
+            pools = node.pools.describe()
+            assert {name: pool["quota"] for name, pool in pools.items()} == {
+                "default": 0,
+                "kept": 1 << 20,
+            }
+        native: Any = node.native.statistics()["pools"]
+        assert {name: pool["quota_bytes"] for name, pool in native.items()} == {
+            "default": 0,
+            "kept": 1 << 20,
+        }
+        (tmp_path / "away").rename(folder)
+        node.pools.create("kv", {})
+    assert set(PoolRegistry({"default": PoolConfig()}, file).describe()) == {
+        "default",
+        "kept",
+        "kv",
+    }
+
+
+def test_what_the_node_refuses_is_not_kept(tmp_path: Path) -> None:
+    file = tmp_path / "pools.json"
+
+    class Refusing:
+        def set_pool(self, _options: object) -> str:
+            return "no room"
+
+        drop_pool = set_pool
+
+    registry = PoolRegistry({"default": PoolConfig()}, file)
+    registry.attach(Refusing())  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="cannot set the pool 'kv': no room"):
+        registry.create("kv", {})
+    assert set(registry.describe()) == {"default"}
+    assert set(PoolRegistry({"default": PoolConfig()}, file).describe()) == {"default"}
+
+
+@pytest.mark.parametrize("name", ["none/pools.json", "file/pools.json", "nul\0.json"])
+def test_a_file_for_pools_that_cannot_be_is_told_at_the_start(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="pools cannot be kept in"):
+        PoolRegistry({"default": PoolConfig()}, tmp_path / name)
+
+
 def test_secrets_come_from_files(tmp_path: Path) -> None:
     file = tmp_path / "secrets"
     file.write_text("one\ntwo\n")

@@ -120,6 +120,48 @@ def test_a_wrong_setting_ends_with_2() -> None:
     assert "node.memory (from argument)" in done.error
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'pools.a.quota = "99999999TiB"',
+        "pools.a.quota = 18446744073709551616",
+        'node.connection_memory_max = "999999999TiB"',
+        "node.minimum_rate = 99999999999999999999",
+        'node.host = "a\\u0000b"',
+        'pools.a.read_file = "/dev/zero"',
+        'node.pools_file = "/nowhere/pools.json"',
+    ],
+)
+def test_a_hostile_setting_ends_with_2(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "node.toml"
+    path.write_text(text)
+    done = run("serve", "-c", path, "--port", "0", "--no-http", "--memory", "32MiB")
+    assert done.code == 2
+    assert done.error.startswith("error: ")
+
+
+def test_a_binary_file_of_secrets_ends_with_2(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_bytes(b"\xff\xfe")
+    done = run("serve", "--admin-secret-file", path, "--port", "0", "--no-http")
+    assert done.code == 2
+    assert "is not UTF-8 text" in done.error
+
+
+def test_a_fifo_for_secrets_blocks_neither_commands_nor_the_stop(
+    start_node: StartNode, tmp_path: Path
+) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    node = start_node()
+    with kvstrata.connect(node.url, timeout=5) as store:
+        with pytest.raises(kvstrata.UsageError, match="not a regular file"):
+            store.admin("pool_create", {"name": "f", "settings": {"write_file": str(fifo)}})
+        assert list(store.admin("pools")) == ["default"]
+    node.signal(signal.SIGTERM)
+    assert node.wait() == 0
+
+
 def test_pools_outlive_a_restart(start_node: StartNode, tmp_path: Path) -> None:
     pools_file = str(tmp_path / "pools.json")
     node = start_node("--pools-file", pools_file)

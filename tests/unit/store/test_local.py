@@ -1,8 +1,10 @@
 """A real node inside this process: local(), the fixture, pools and administrative commands."""
 
 import stat
+import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,15 @@ def test_pools_are_made_changed_and_dropped(kvstrata_store: LocalStore) -> None:
         ("pool_create", {"name": "kv", "settings": {"knd": "mutable"}}, "knd: .* mean kind?"),
         ("pool_create", {}, "no field 'name'"),
         ("pool_create", {"name": 5}, "'name' must be a str, not 5"),
+        ("pool_create", {"name": "kv", "settings": 7}, "'settings' must be a dict, not 7"),
+        ("pool_create", {"name": "kv", "settings": [1, 2]}, "'settings' must be a dict"),
+        ("pool_create", {"name": "kv", "settings": {"quota": 1e300}}, "quota: .* not a size"),
+        ("pool_create", {"name": "kv", "settings": {"quota": "9999999999TiB"}}, "64 bits"),
+        ("pool_create", {"name": "kv", "settings": {"ttl": "9" * 400}}, "ttl: .* not a duration"),
+        ("pool_create", {"name": "kv", "settings": {"read_file": "a\0b"}}, "null byte"),
+        ("pool_create", {"name": "kv", "settings": {"read_file": sys.executable}}, "larger than"),
+        ("pool_create", {"name": object()}, "not of plain values"),
+        ("pool_create", {"name": 2**64}, "not of plain values"),
         ("pool_change", {"name": "kv", "settings": {}}, "there is no pool 'kv'"),
         ("pool_change", {"name": "default", "settings": {"kind": "immutable"}}, "never changes"),
         ("pool_drop", {"name": "default"}, "stands in the configuration"),
@@ -196,11 +207,12 @@ def test_what_cannot_be_kept_is_not_done(tmp_path: Path) -> None:
     with RunningNode(config, {"default": PoolConfig()}) as node:
         node.pools.create("kept", {"quota": "1MiB"})
         folder.rename(tmp_path / "away")
-        for change in (
+        changes: list[Callable[[], None]] = [
             lambda: node.pools.create("kv", {}),
             lambda: node.pools.change("kept", {"quota": "2MiB"}),
             lambda: node.pools.drop("kept"),
-        ):
+        ]
+        for change in changes:
             with pytest.raises(UsageError, match="nothing was changed"):
                 change()
             pools = node.pools.describe()

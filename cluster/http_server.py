@@ -1,15 +1,20 @@
 """Runs an ASGI application in a thread of this process."""
 
+import asyncio
 import socket
 import threading
 from typing import Final
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from kvstrata.store import limits
 from kvstrata.store.config import HttpConfig
 from kvstrata.store.errors import InternalError
 
+_EXCHANGE_S_MAX: Final = 10.0
+_BUSY: Final = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 _START_S_MAX: Final = 10.0
 _STOP_S_MAX: Final = 2.0
 
@@ -36,6 +41,8 @@ class HttpServer:
         self._server = _Server(
             uvicorn.Config(
                 api,
+                http=_BoundedProtocol,
+                ws="none",
                 log_config=None,  # The process's own.
                 log_level="warning",
                 access_log=False,
@@ -82,3 +89,35 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._has_started.set()
+
+
+class _BoundedProtocol(H11Protocol):
+    """One connection. uvicorn bounds neither how many there are, nor how long a peer may take.
+
+    From the start of the connection, or the end of the answer before, a peer has ten seconds to
+    send a request and to take in its answer.
+    """
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > limits.HTTP_CONNECTION_COUNT_MAX:
+            transport.write(_BUSY)
+            transport.close()
+        else:
+            self._await_exchange()
+
+    def on_response_complete(self) -> None:
+        self._await_exchange()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def _await_exchange(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self.loop.call_later(_EXCHANGE_S_MAX, self.transport.abort)

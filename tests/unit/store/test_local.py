@@ -4,7 +4,6 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -207,14 +206,14 @@ def test_what_cannot_be_kept_is_not_done(tmp_path: Path) -> None:
     with RunningNode(config, {"default": PoolConfig()}) as node:
         node.pools.create("kept", {"quota": "1MiB"})
         folder.rename(tmp_path / "away")
-        changes: list[Callable[[], None]] = [
-            lambda: node.pools.create("kv", {}),
-            lambda: node.pools.change("kept", {"quota": "2MiB"}),
-            lambda: node.pools.drop("kept"),
+        changes: list[tuple[Any, ...]] = [
+            (node.pools.create, "kv", {}),
+            (node.pools.change, "kept", {"quota": "2MiB"}),
+            (node.pools.drop, "kept"),
         ]
-        for change in changes:
+        for change, *arguments in changes:
             with pytest.raises(UsageError, match="nothing was changed"):
-                change()
+                change(*arguments)
             pools = node.pools.describe()
             assert {name: pool["quota"] for name, pool in pools.items()} == {
                 "default": 0,

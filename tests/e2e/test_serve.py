@@ -1,15 +1,18 @@
 """The node process: how it starts, what it says, how it ends."""
 
+import contextlib
 import json
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
 import kvstrata
-from tests.e2e.command import Node, StartNode, run, stuck_reader, wait_for
+from kvstrata.cluster.open_files import files_beside_connections
+from tests.e2e.command import COMMAND, Node, StartNode, environment, run, stuck_reader, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -112,6 +115,39 @@ def test_settings_from_everywhere(start_node: StartNode, tmp_path: Path) -> None
     path.write_text('[node]\nmemory = "64MiB"\nshards = 2\n')
     node = start_node("--config", str(path))  # --memory and --shards are given, and win.
     assert "32 MiB (from argument)" in node.log
+
+
+def limited(open_files: int) -> subprocess.Popen[str]:
+    """A node that may have so many files open, and may not allow itself more."""
+    command = ["sh", "-c", f'ulimit -n {open_files}; exec "$@"', "sh", *COMMAND, "serve"]
+    options = ["--port", "0", "--no-http", "--memory", "32MiB", "--shards", "1"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [*command, *options], stdout=pipe, stderr=pipe, text=True, env=environment()
+    )
+
+
+def test_a_low_limit_of_open_files_bounds_connections() -> None:
+    with limited(files_beside_connections(1) + 20) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[1]
+        with contextlib.ExitStack() as stack:
+            for _ in range(20):
+                stack.enter_context(kvstrata.connect(url)).put("k", b"v")
+            with pytest.raises(kvstrata.BusyError):
+                kvstrata.connect(url, timeout=1)
+        process.terminate()
+        _, log = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "at most 20 INSTEAD OF 16,384 (node.connections_max)" in log
+    assert "ulimit -n" in log
+
+
+def test_a_limit_of_open_files_without_room_ends_with_2() -> None:
+    with limited(files_beside_connections(1)) as process:
+        _, log = process.communicate(timeout=30)
+    assert process.returncode == 2
+    assert "ulimit -n" in log
 
 
 def test_a_wrong_setting_ends_with_2() -> None:

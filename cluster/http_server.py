@@ -14,7 +14,6 @@ from kvstrata.store.config import HttpConfig
 from kvstrata.store.errors import InternalError
 
 _EXCHANGE_S_MAX: Final = 10.0
-_BUSY: Final = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 _START_S_MAX: Final = 10.0
 _STOP_S_MAX: Final = 2.0
 
@@ -95,29 +94,26 @@ class _BoundedProtocol(H11Protocol):
     """One connection. uvicorn bounds neither how many there are, nor how long a peer may take.
 
     From the start of the connection, or the end of the answer before, a peer has ten seconds to
-    send a request and to take in its answer.
+    send a request and to take in its answer. Beyond the limit the connection that has taken longest
+    goes: refusing the new one would let a few that stall keep probes out.
     """
 
-    _deadline: asyncio.TimerHandle | None = None
+    _deadline: asyncio.TimerHandle
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._deadline = self.loop.call_later(_EXCHANGE_S_MAX, transport.abort)
         if len(self.connections) > limits.HTTP_CONNECTION_COUNT_MAX:
-            transport.write(_BUSY)
-            transport.close()
-        else:
-            self._await_exchange()
+            others = (each for each in self.connections if isinstance(each, _BoundedProtocol))
+            slowest = min(others, key=lambda each: each._deadline.when())
+            self.connections.discard(slowest)
+            slowest.transport.abort()
 
     def on_response_complete(self) -> None:
-        self._await_exchange()
+        self._deadline.cancel()
+        self._deadline = self.loop.call_later(_EXCHANGE_S_MAX, self.transport.abort)
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
+        self._deadline.cancel()
         super().connection_lost(exc)
-
-    def _await_exchange(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-        self._deadline = self.loop.call_later(_EXCHANGE_S_MAX, self.transport.abort)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from kvstrata import _kernel
 from kvstrata.cluster.listening import exposed_endpoints
+from kvstrata.cluster.open_files import REMEDY
 from kvstrata.store import host_memory
 from kvstrata.store.config import LoadedConfig
 from kvstrata.store.node import RunningNode
@@ -48,13 +49,14 @@ def log_start(
         f" ({_origin(loaded, 'node.memory', 'half of what cgroup and host leave')}),"
         f" populated {'in full' if config.node.populate == 'full' else 'as it is used'}",
         "huge pages": _huge_pages(memory["huge_pages"], wanted=config.node.huge_pages),
+        "connections": _connections(node.config.connections_max, config.node.connections_max),
         "spin": f"{config.node.spin * 1e6:g} us before a shard sleeps"
         f" ({_origin(loaded, 'node.spin')})",
         "pools": "; ".join(_pool(name, pool) for name, pool in pools.items()),
         "access": _access(loaded, pools, insecure=insecure),
     }
     for name, words in choices.items():
-        log.info("%-10s  %s", name, words)
+        log.info("%-11s  %s", name, words)
 
 
 def _origin(loaded: LoadedConfig, name: str, default: str = "default") -> str:
@@ -68,6 +70,15 @@ def _huge_pages(granted: str, *, wanted: bool) -> str:
     if granted == "none":
         return "none; kvstrata doctor tells how to get them"
     return granted
+
+
+def _connections(room: int, wanted: int) -> str:
+    if room == wanted:
+        return f"at most {room:,}"
+    return (
+        f"at most {room:,} INSTEAD OF {wanted:,} (node.connections_max), since this process may not"
+        f" have more files open: allow more, {REMEDY}"
+    )
 
 
 def _pool(name: str, pool: Mapping[str, Any]) -> str:

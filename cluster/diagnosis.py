@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from kvstrata import _kernel
+from kvstrata.cluster.open_files import REMEDY, files_beside_connections
 from kvstrata.store import host_memory
 from kvstrata.store.errors import Error
 from kvstrata.store.local import local
@@ -23,7 +24,8 @@ from kvstrata.store.units import format_size
 
 _ROOT: Final = Path("/")
 _SELF_TEST_BYTES: Final = 1 << 20
-_OPEN_FILES_WANTED: Final = 16_384  # As node.connections_max.
+# For node.connections_max of them, on up to 16 shards.
+_OPEN_FILES_WANTED: Final = 16_384 + files_beside_connections(16)
 _KERNEL_WANTED: Final = (5, 14)  # MADV_POPULATE_WRITE, by which memory is populated.
 
 _IO_URING_SETUP: Final = 425  # The system call's number, on every architecture.
@@ -191,17 +193,16 @@ def _locked_memory() -> Finding:
 
 
 def _open_files() -> Finding:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # A node raises the soft one itself.
     unlimited = resource.RLIM_INFINITY
-    if soft == unlimited or soft >= _OPEN_FILES_WANTED:
-        return Finding("open files", State.GOOD, "unlimited" if soft == unlimited else f"{soft:,}")
+    if hard == unlimited or hard >= _OPEN_FILES_WANTED:
+        return Finding("open files", State.GOOD, "unlimited" if hard == unlimited else f"{hard:,}")
     return Finding(
         "open files",
         State.LACKS,
-        f"{soft:,}",
-        f"a node has room for about {max(0, soft - 64):,} connections",
-        f"ulimit -n {_OPEN_FILES_WANTED if hard == unlimited else min(hard, _OPEN_FILES_WANTED)},"
-        " or LimitNOFILE in systemd.",
+        f"{hard:,}",
+        f"a node has room for about {max(0, hard - files_beside_connections(1)):,} connections",
+        f"Allow {_OPEN_FILES_WANTED:,} and more, {REMEDY}.",
     )
 
 

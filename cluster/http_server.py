@@ -1,15 +1,19 @@
 """Runs an ASGI application in a thread of this process."""
 
+import asyncio
 import socket
 import threading
 from typing import Final
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from kvstrata.store import limits
 from kvstrata.store.config import HttpConfig
 from kvstrata.store.errors import InternalError
 
+_EXCHANGE_S_MAX: Final = 10.0
 _START_S_MAX: Final = 10.0
 _STOP_S_MAX: Final = 2.0
 
@@ -36,6 +40,8 @@ class HttpServer:
         self._server = _Server(
             uvicorn.Config(
                 api,
+                http=_BoundedProtocol,
+                ws="none",
                 log_config=None,  # The process's own.
                 log_level="warning",
                 access_log=False,
@@ -82,3 +88,32 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._has_started.set()
+
+
+class _BoundedProtocol(H11Protocol):
+    """One connection. uvicorn bounds neither how many there are, nor how long a peer may take.
+
+    From the start of the connection, or the end of the answer before, a peer has ten seconds to
+    send a request and to take in its answer. Beyond the limit the connection that has taken longest
+    goes: refusing the new one would let a few that stall keep probes out.
+    """
+
+    _deadline: asyncio.TimerHandle
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(_EXCHANGE_S_MAX, transport.abort)
+        if len(self.connections) > limits.HTTP_CONNECTION_COUNT_MAX:
+            others = (each for each in self.connections if isinstance(each, _BoundedProtocol))
+            slowest = min(others, key=lambda each: each._deadline.when())
+            self.connections.discard(slowest)
+            slowest.transport.abort()
+
+    def on_response_complete(self) -> None:
+        self._deadline.cancel()
+        self._deadline = self.loop.call_later(_EXCHANGE_S_MAX, self.transport.abort)
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deadline.cancel()
+        super().connection_lost(exc)

@@ -22,8 +22,8 @@ def is_loopback(host: str) -> bool:
         pass
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise UsageError(f"cannot resolve {host!r} to listen on: {error.strerror}") from error
+    except (OSError, UnicodeError) as error:  # The second of a name that no resolver takes.
+        raise UsageError(f"cannot resolve {host!r} to listen on: {error}") from error
     return all(ipaddress.ip_address(address[0]).is_loopback for *_, address in found)
 
 

@@ -18,6 +18,7 @@ from kvstrata.cluster.health import Health
 from kvstrata.cluster.http_api import ObservedNode, make_api
 from kvstrata.cluster.http_server import HttpServer
 from kvstrata.cluster.listening import check_exposure, exposed_endpoints
+from kvstrata.cluster.open_files import allow_connections
 from kvstrata.store.config import LoadedConfig
 from kvstrata.store.node import RunningNode
 from kvstrata.store.pools import DEFAULT, PoolRegistry
@@ -44,9 +45,11 @@ def serve(loaded: LoadedConfig, *, insecure: bool, ready: TextIO = sys.stdout) -
     pools = PoolRegistry(config.pools, config.node.pools_file).describe()
     secret_counts = {name: banner.secret_count(pool) for name, pool in pools.items()}
     check_exposure(config, secret_counts, insecure=insecure)
+    room = allow_connections(config.node.connections_max, config.node.shards)
+    node_config = config.node.model_copy(update={"connections_max": room})
     # Before any thread begins, as threads inherit what is blocked: signals are taken in below.
     with _blocked_signals():
-        node = RunningNode(config.node, config.pools)
+        node = RunningNode(node_config, config.pools)
         health = Health(
             lambda: Counters.of(node.native.statistics()),
             populate_full=config.node.populate == "full",

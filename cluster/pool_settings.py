@@ -84,8 +84,8 @@ def secrets(given: Sequence[str], files: Sequence[str]) -> dict[str, list[str]]:
 def _read(path: str) -> list[str]:
     try:
         return Path(path).read_text().split()
-    except OSError as error:
-        raise UsageError(f"cannot read the secrets in {path}: {error.strerror}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the secrets in {path}: {error}") from error
 
 
 def _pools(address: str | None) -> dict[str, dict[str, Any]]:

@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_STOP_S_MAX: Final = 2.0
+
 # PROTOCOL.md, section 5.
 _OK: Final = 0
 _DENIED: Final = 9
@@ -76,9 +78,16 @@ class AdminDesk:
         self._thread.start()
 
     def stop(self) -> None:
-        """Answer what is under way and end; calls still parked meet their deadline."""
+        """Answer what is under way and end; calls still parked meet their deadline.
+
+        A command that does not end within two seconds, as one that waits for a file on a lost
+        mount, is left behind in its thread: no process waits for that.
+        """
         os.write(self._wake_write, b"x")
-        self._thread.join()
+        self._thread.join(_STOP_S_MAX)
+        if self._thread.is_alive():
+            log.warning("an administrative command is still under way, and is given up")
+            return
         # They refer back to us and the node, whose memory is to go with its last user.
         self._commands.clear()
         os.close(self._wake_read)

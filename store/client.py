@@ -132,10 +132,10 @@ class Store:
             NoSpaceError: the pool is full and may not evict.
             TooLargeError: the value is larger than the pool could ever hold.
         """
-        if type(key) is str:
-            key = key.encode()
         if ttl is None and not if_absent:
             try:
+                if type(key) is str:
+                    key = key.encode()
                 operation = _kernel.Put(key, value)  # type: ignore[arg-type]
             except REFUSALS:  # Told in words, or made into what can be taken, below.
                 pass
@@ -153,9 +153,9 @@ class Store:
         Raises:
             CorruptError: the value did not arrive as it was put.
         """
-        if type(key) is str:
-            key = key.encode()
         try:
+            if type(key) is str:
+                key = key.encode()
             operation = _kernel.Get(key)
         except REFUSALS:
             return self._run(operations.get(key), timeout)
@@ -180,9 +180,9 @@ class Store:
             TooSmallError: the buffer is smaller than the value; `size` tells the true size.
             CorruptError: the value did not arrive as it was put; the buffer's content is void.
         """
-        if type(key) is str:
-            key = key.encode()
         try:
+            if type(key) is str:
+                key = key.encode()
             operation = _kernel.Get(key, buffer)  # type: ignore[arg-type]
         except REFUSALS:
             return self._run(operations.get_into(key, buffer), timeout)

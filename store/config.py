@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -33,6 +34,15 @@ _PREFIX: Final = "KVSTRATA_"
 
 Size = Annotated[int, BeforeValidator(parse_size)]
 Duration = Annotated[float, BeforeValidator(parse_duration)]
+
+
+def _as_host(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError(f"{value!r} is no address or name of a host")
+    return value
+
+
+Host = Annotated[str, AfterValidator(_as_host)]
 
 
 def _as_secrets(value: object) -> object:
@@ -58,7 +68,7 @@ class _Section(BaseModel):
 class NodeConfig(_Section):
     """The node: where it listens, and what it may take of the machine."""
 
-    host: str = Field(
+    host: Host = Field(
         default="127.0.0.1", description="Address to listen on; beyond loopback needs secrets."
     )
     port: int = Field(
@@ -116,6 +126,7 @@ class NodeConfig(_Section):
     minimum_rate: Size = Field(
         default=64 << 10,
         ge=0,
+        le=1 << 40,
         description="Bytes a second below which a peer that holds memory is dropped; 0: never.",
     )
     stall_max: Duration = Field(
@@ -140,7 +151,7 @@ class HttpConfig(_Section):
     """The HTTP endpoint: health, metrics, status."""
 
     enabled: bool = Field(default=True, description="Serve HTTP beside the data port.")
-    host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    host: Host = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(
         default=limits.HTTP_PORT, ge=0, le=65_535, description="TCP port; 0 lets the system choose."
     )

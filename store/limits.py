@@ -11,6 +11,7 @@ from typing import Final
 PROTOCOL_VERSION: Final = 1  # transport/PROTOCOL.md, section 8.
 DATA_PORT: Final = 18400
 HTTP_PORT: Final = 18480
+HTTP_CONNECTION_COUNT_MAX: Final = 64  # Probes, scrapers and a few people.
 
 # Wire: what a peer may make us hold before anything is checked (PROTOCOL.md, sections 1 and 2).
 HELLO_BODY_BYTES_MAX: Final = 16_384

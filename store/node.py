@@ -76,7 +76,8 @@ class RunningNode:
 
     def _commands(self) -> list[Command]:
         def pool_create(_caller: Caller, payload: Payload) -> Payload:
-            self.pools.create(admin.take(payload, "name", str), payload.get("settings", {}))
+            given = {"settings": {}, **payload}
+            self.pools.create(admin.take(given, "name", str), admin.take(given, "settings", dict))
             return {}
 
         def pool_change(_caller: Caller, payload: Payload) -> Payload:

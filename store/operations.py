@@ -4,6 +4,7 @@ Waits for nothing and knows no connection: the blocking and the asyncio store sh
 """
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Final, TypeVar
 
@@ -47,7 +48,11 @@ def ttl_ms(ttl: float | None) -> int:
     """
     if ttl is None:
         return 0
-    if not (0 < ttl <= _TTL_S_MAX or ttl == math.inf):
+    try:
+        allowed = 0 < ttl <= _TTL_S_MAX or ttl == math.inf
+    except TypeError:  # No number at all.
+        allowed = False
+    if not allowed:
         raise UsageError(
             f"a ttl is above 0 seconds and at most {_TTL_S_MAX}, not {ttl!r}; None takes the"
             " pool's default, math.inf keeps the object forever"
@@ -81,8 +86,10 @@ def put_result(operation: _kernel.Put, key: bytes, size: int) -> PutResult:
 def append(key: Key, data: Memory, at: int) -> Call[_kernel.Put, int]:
     """APPEND; the result is the object's new length."""
     name, source = as_key(key), as_source(data)
-    if at < 0:
-        raise UsageError(f"at is the object's present length, 0 or more, not {at}")
+    if not _is_offset(at):
+        raise UsageError(
+            f"at is the object's present length, 0 or more and below 2**64, not {at!r}"
+        )
 
     def read(operation: _kernel.Put) -> int:
         if operation.status != OK:
@@ -181,8 +188,18 @@ def _bytes_of(operation: _kernel.Get) -> bytes:
 
 
 def _check_range(offset: int, length: int) -> None:
-    if offset < 0 or length < 0:
-        raise UsageError(f"offset and length are 0 or more, not {offset} and {length}")
+    if not (_is_offset(offset) and _is_offset(length)):
+        raise UsageError(
+            "offset and length are whole numbers, 0 or more and below 2**64, not"
+            f" {offset!r} and {length!r}"
+        )
+
+
+def _is_offset(value: object) -> bool:
+    try:
+        return 0 <= operator.index(value) < 2**64  # type: ignore[arg-type]
+    except TypeError:
+        return False
 
 
 def exists(key: Key) -> Call[_kernel.KeysOnly, bool]:
@@ -265,7 +282,12 @@ def scan(prefix: Key, cursor: int) -> Call[_kernel.Scan, tuple[list[KeyInfo], in
 
 def admin(name: str, payload: Payload | None) -> Call[_kernel.Admin, Payload]:
     """One administrative command."""
-    packed = pack(payload or {})
+    try:
+        packed = pack(payload or {})
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UsageError(
+            f"the payload of the command {name} is not of plain values: {error}"
+        ) from error
 
     def read(operation: _kernel.Admin) -> Payload:
         try:

@@ -23,7 +23,12 @@ def unpack(data: bytes) -> Payload:
     Raises:
         ValueError: they hold something else.
     """
-    payload = msgpack.unpackb(data) if data else {}
+    try:
+        payload = msgpack.unpackb(data) if data else {}
+    except ValueError as error:  # Its words tell of the decoder, and sometimes there are none.
+        raise ValueError(
+            "it is cut short or malformed, nested too deeply, or has a key or text that is no UTF-8"
+        ) from error
     if not isinstance(payload, dict):
         raise ValueError(f"a payload is a map, not {type(payload).__name__}")  # noqa: TRY004
     return payload

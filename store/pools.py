@@ -8,7 +8,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +18,7 @@ from kvstrata import _kernel
 from kvstrata.store import limits
 from kvstrata.store.config import PoolConfig, unknown_setting
 from kvstrata.store.errors import UsageError
+from kvstrata.store.secret_files import read_secrets
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -70,13 +71,18 @@ class PoolRegistry:
     """The pools of a running node; thread-safe. Changes reach the native node at once.
 
     Pools from the configuration belong to it: their changes last until the node stops. Pools made
-    at run time are written to `pools_file`, if there is one, before the call returns.
+    at run time are written to `pools_file`, if there is one, before they take effect.
+
+    Raises:
+        UsageError: the file holds something else, or could not be written.
     """
 
     def __init__(self, configured: Mapping[str, PoolConfig], pools_file: Path | None) -> None:
         self._configured = frozenset(configured)
         self._pools_file = pools_file
         self._pools = {**_load(pools_file), **configured}
+        if pools_file is not None:
+            _check_writable(pools_file)
         self._node: _kernel.Node | None = None
         self._lock = threading.Lock()
 
@@ -141,10 +147,9 @@ class PoolRegistry:
                     f"the pool {name!r} stands in the configuration: remove it there and restart"
                 )
             assert self._node is not None
-            if reason := self._node.drop_pool(name):
-                raise UsageError(f"cannot drop the pool {name!r}: {reason}")
-            del self._pools[name]
-            self._save()
+            node = self._node
+            kept = {other: config for other, config in self._pools.items() if other != name}
+            self._adopt(kept, lambda: node.drop_pool(name), f"drop the pool {name!r}")
 
     def _find(self, name: str) -> PoolConfig:
         if name not in self._pools:
@@ -158,27 +163,37 @@ class PoolRegistry:
                 " give it a secret"
             )
         assert self._node is not None
-        if reason := self._node.set_pool(pool_options(name, config)):
-            raise UsageError(f"cannot set the pool {name!r}: {reason}")
-        self._pools[name] = config
-        self._save()
+        node, options = self._node, pool_options(name, config)
+        pools = {**self._pools, name: config}
+        self._adopt(pools, lambda: node.set_pool(options), f"set the pool {name!r}")
 
-    def _save(self) -> None:
+    def _adopt(self, pools: dict[str, PoolConfig], change: Callable[[], str], what: str) -> None:
+        """Save first: a node must not hold what a restart would not bring back, or the reverse."""
+        self._save(pools)
+        if reason := change():
+            self._save(self._pools)
+            raise UsageError(f"cannot {what}: {reason}")
+        self._pools = pools
+
+    def _save(self, pools: Mapping[str, PoolConfig]) -> None:
         """Replace the file whole; it holds secrets, so nobody else may read it."""
         if self._pools_file is None:
             return
         made = {
-            name: _plain(config)
-            for name, config in self._pools.items()
-            if name not in self._configured
+            name: _plain(config) for name, config in pools.items() if name not in self._configured
         }
-        draft = self._pools_file.with_name(self._pools_file.name + ".new")
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "w") as file:
-            json.dump({"pools": made}, file, indent=2)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self._pools_file)
+        draft = _draft_of(self._pools_file)
+        try:
+            with open(_open_draft(draft), "w") as file:
+                json.dump({"pools": made}, file, indent=2)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self._pools_file)
+        except OSError as error:
+            raise UsageError(
+                f"nothing was changed, as {self._pools_file} cannot be written: {error.strerror};"
+                " see to its folder on the node's machine"
+            ) from error
 
 
 def _validated(settings: Mapping[str, Any]) -> PoolConfig:
@@ -198,6 +213,27 @@ def _problem(detail: "ErrorDetails") -> str:
     return f"{'.'.join(place)}: {words}" if place else words
 
 
+def _draft_of(path: Path) -> Path:
+    return path.with_name(path.name + ".new")
+
+
+def _open_draft(draft: Path) -> int:
+    return os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+
+
+def _check_writable(path: Path) -> None:
+    """Find out at the start, not when the first pool is made."""
+    try:
+        draft = _draft_of(path)
+        os.close(_open_draft(draft))
+        draft.unlink()
+    except (OSError, ValueError) as error:  # A NUL in the path is a ValueError.
+        raise UsageError(
+            f"pools cannot be kept in {str(path)!r} (node.pools_file): {error}; choose a file in a"
+            " folder that the node may write to"
+        ) from error
+
+
 def _load(path: Path | None) -> dict[str, PoolConfig]:
     if path is None or not path.exists():
         return {}
@@ -213,13 +249,7 @@ def _secrets_of(config: PoolConfig, role: str) -> list[str]:
     path: Path | None = getattr(config, f"{role}_file")
     if path is None:
         return [secret.get_secret_value() for secret in given]
-    try:
-        secrets = path.read_text().split()
-    except OSError as error:
-        raise UsageError(f"cannot read the secrets in {path}: {error.strerror}") from error
-    if not 1 <= len(secrets) <= 2:
-        raise UsageError(f"{path} holds {len(secrets)} secrets: put one or two, one a line")
-    return secrets
+    return read_secrets(path)
 
 
 def _plain(config: PoolConfig) -> dict[str, Any]:

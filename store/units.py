@@ -24,14 +24,16 @@ _DURATION_UNITS: Final = {
     "h": 3600.0,
     "d": 86400.0,
 }
-_QUANTITY: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+_SIZE_MAX: Final = 2**64 - 1
+_DIGITS: Final = 30  # More are a mistake, and no float or conversion is to overflow.
+_QUANTITY: Final = re.compile(rf"\s*(\d{{1,{_DIGITS}}}(?:\.\d{{1,{_DIGITS}}})?)\s*([A-Za-z]*)\s*")
 
 
 def parse_size(value: object) -> int:
     """Bytes of an int or of a text such as "2GiB" (1024) or "2GB" (1000).
 
     Raises:
-        ValueError: it is neither, or not a whole number of bytes.
+        ValueError: it is neither, not a whole number of bytes, or 2**64 and more.
     """
     amount, unit = _split(value, "a size such as 268435456 or '256MiB'")
     factor = _SIZE_UNITS.get(unit.upper())
@@ -40,6 +42,8 @@ def parse_size(value: object) -> int:
     size = amount * factor
     if size != int(size):
         raise ValueError(f"size {value!r} is not a whole number of bytes")
+    if size > _SIZE_MAX:
+        raise ValueError(f"size {value!r} is more than 64 bits count: at most 16777215TiB")
     return int(size)
 
 
@@ -67,7 +71,7 @@ def format_size(size: int) -> str:
 
 def _split(value: object, wanted: str) -> tuple[float | int, str]:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        if not 0 <= value < float("inf"):
+        if not 0 <= value < 10**_DIGITS:
             raise ValueError(f"{value!r} is not {wanted}")
         return value, ""
     match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None

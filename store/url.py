@@ -122,7 +122,11 @@ def check_timeout(timeout: float) -> float:
     Raises:
         UsageError: it is not above 0 and at most a day.
     """
-    if not 0 < timeout <= 86_400:
+    try:
+        allowed = 0 < timeout <= 86_400
+    except TypeError:  # No number at all.
+        allowed = False
+    if not allowed:
         raise UsageError(f"a timeout is above 0 and at most 86400 seconds, not {timeout!r}")
     return timeout
 
@@ -187,6 +191,11 @@ def _spin_us(spin: bool | int) -> int:
 
 
 def _checked(target: Target) -> Target:
+    for name in ("host", "pool", "secret", "client_name"):
+        try:
+            getattr(target, name).encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"the {name} has no UTF-8 form: use other characters") from error
     if not 1 <= len(target.pool.encode()) <= limits.POOL_NAME_BYTES_MAX:
         raise UsageError(
             f"a pool's name has 1 to {limits.POOL_NAME_BYTES_MAX} bytes, not {target.pool!r}"

@@ -2,6 +2,7 @@
 
 import mmap
 import random
+from typing import Any
 
 import pytest
 
@@ -125,11 +126,28 @@ class ValueContract:
             assert result[:2] == (len(expected), size)
             assert buffer == expected + bytes([POISON]) * (1000 - len(expected))
 
-    def test_negative_ranges_are_refused_in_words(self, store: Store) -> None:
+    def test_impossible_ranges_are_refused_in_words(self, store: Store) -> None:
         store.put("k", b"abc")
-        for offset, length in ((-1, 2), (0, -1)):
-            with pytest.raises(kvstrata.UsageError, match=f"not {offset} and {length}"):
+        ranges: list[tuple[Any, Any]] = [
+            (-1, 2),
+            (0, -1),
+            (2**64, 1),
+            (0, 2**64),
+            ("0", 1),
+            (0, 0.5),
+        ]
+        for offset, length in ranges:
+            with pytest.raises(kvstrata.UsageError, match=f"not {offset!r} and {length!r}"):
                 store.get_range("k", offset, length)
+        with pytest.raises(kvstrata.UsageError, match=f"not {2**64} and 4"):
+            store.get_range_into("k", 2**64, bytearray(4))
+
+    def test_a_key_without_an_utf8_form_is_refused_in_words(self, store: Store) -> None:
+        for call in (store.get, store.exists, store.stat, lambda key: store.put(key, b"")):
+            with pytest.raises(kvstrata.UsageError, match="no UTF-8 form"):
+                call("\ud800")
+        with pytest.raises(kvstrata.UsageError, match="no UTF-8 form"):
+            store.get_into("\ud800", bytearray(4))
 
     def test_values_come_from_and_go_into_any_contiguous_memory(self, store: Store) -> None:
         value = content(10_000)

@@ -1,6 +1,7 @@
 """What writes do to what was there: outcomes, appends, deletes, life times."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -87,6 +88,10 @@ class WriteContract:
                 store.append("k", b"more", at)
             assert caught.value.length == CHUNK + 5
         assert store.get("k") == content(CHUNK + 5)
+        impossible: list[Any] = [2**64, 0.5, "0"]
+        for each in impossible:
+            with pytest.raises(kvstrata.UsageError, match=f"below .*, not {each!r}"):
+                store.append("k", b"", each)
         with pytest.raises(kvstrata.UsageError, match="not -1"):
             store.append("k", b"more", -1)
 
@@ -173,7 +178,7 @@ class WriteContract:
             assert status is not None
             assert status.ttl == (expected and pytest.approx(expected, abs=5))
 
-    @pytest.mark.parametrize("ttl", [0, -1, math.nan])
+    @pytest.mark.parametrize("ttl", [0, -1, math.nan, 1e300, 2**63, "5", b"5"])
     def test_a_time_to_live_is_above_zero(self, store: Store, ttl: float) -> None:
         with pytest.raises(kvstrata.UsageError, match="above 0 seconds"):
             store.put("k", b"", ttl=ttl)

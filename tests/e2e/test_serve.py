@@ -1,15 +1,18 @@
 """The node process: how it starts, what it says, how it ends."""
 
+import contextlib
 import json
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
 import kvstrata
-from tests.e2e.command import Node, StartNode, run, stuck_reader, wait_for
+from kvstrata.cluster.open_files import files_beside_connections
+from tests.e2e.command import COMMAND, Node, StartNode, environment, run, stuck_reader, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -114,10 +117,85 @@ def test_settings_from_everywhere(start_node: StartNode, tmp_path: Path) -> None
     assert "32 MiB (from argument)" in node.log
 
 
+def limited(open_files: int) -> subprocess.Popen[str]:
+    """A node that may have so many files open, and may not allow itself more."""
+    command = ["sh", "-c", f'ulimit -n {open_files}; exec "$@"', "sh", *COMMAND, "serve"]
+    options = ["--port", "0", "--no-http", "--memory", "32MiB", "--shards", "1"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [*command, *options], stdout=pipe, stderr=pipe, text=True, env=environment()
+    )
+
+
+def test_a_low_limit_of_open_files_bounds_connections() -> None:
+    with limited(files_beside_connections(1) + 20) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[1]
+        with contextlib.ExitStack() as stack:
+            for _ in range(20):
+                stack.enter_context(kvstrata.connect(url)).put("k", b"v")
+            with pytest.raises(kvstrata.BusyError):
+                kvstrata.connect(url, timeout=1)
+        process.terminate()
+        _, log = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "at most 20 INSTEAD OF 16,384 (node.connections_max)" in log
+    assert "ulimit -n" in log
+
+
+def test_a_limit_of_open_files_without_room_ends_with_2() -> None:
+    with limited(files_beside_connections(1)) as process:
+        _, log = process.communicate(timeout=30)
+    assert process.returncode == 2
+    assert "ulimit -n" in log
+
+
 def test_a_wrong_setting_ends_with_2() -> None:
     done = run("serve", "--memory", "much")
     assert done.code == 2
     assert "node.memory (from argument)" in done.error
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'pools.a.quota = "99999999TiB"',
+        "pools.a.quota = 18446744073709551616",
+        'node.connection_memory_max = "999999999TiB"',
+        "node.minimum_rate = 99999999999999999999",
+        'node.host = "a\\u0000b"',
+        'pools.a.read_file = "/dev/zero"',
+        'node.pools_file = "/nowhere/pools.json"',
+    ],
+)
+def test_a_hostile_setting_ends_with_2(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "node.toml"
+    path.write_text(text)
+    done = run("serve", "-c", path, "--port", "0", "--no-http", "--memory", "32MiB")
+    assert done.code == 2
+    assert done.error.startswith("error: ")
+
+
+def test_a_binary_file_of_secrets_ends_with_2(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_bytes(b"\xff\xfe")
+    done = run("serve", "--admin-secret-file", path, "--port", "0", "--no-http")
+    assert done.code == 2
+    assert "is not UTF-8 text" in done.error
+
+
+def test_a_fifo_for_secrets_blocks_neither_commands_nor_the_stop(
+    start_node: StartNode, tmp_path: Path
+) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    node = start_node()
+    with kvstrata.connect(node.url, timeout=5) as store:
+        with pytest.raises(kvstrata.UsageError, match="not a regular file"):
+            store.admin("pool_create", {"name": "f", "settings": {"write_file": str(fifo)}})
+        assert list(store.admin("pools")) == ["default"]
+    node.signal(signal.SIGTERM)
+    assert node.wait() == 0
 
 
 def test_pools_outlive_a_restart(start_node: StartNode, tmp_path: Path) -> None:

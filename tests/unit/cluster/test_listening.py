@@ -27,6 +27,8 @@ def test_not_loopback(host: str) -> None:
 def test_a_name_that_cannot_be_resolved_is_told() -> None:
     with pytest.raises(UsageError, match=r"cannot resolve 'no\.such\.host\.invalid'"):
         is_loopback("no.such.host.invalid")
+    with pytest.raises(UsageError, match="cannot resolve 'ééé"):
+        is_loopback("é" * 100)
 
 
 def test_http_counts_only_where_it_is_served() -> None:

@@ -23,3 +23,6 @@ def test_a_secret_without_a_role_is_refused_and_not_shown(text: str) -> None:
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot read the secrets in"):
         secrets([], [f"read:{tmp_path / 'none'}"])
+    (tmp_path / "binary").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match="cannot read the secrets in"):
+        secrets([], [f"read:{tmp_path / 'binary'}"])

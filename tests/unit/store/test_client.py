@@ -274,7 +274,7 @@ def test_arguments_go_before_the_url(node: FakeNode, monkeypatch: pytest.MonkeyP
         kvstrata.connect(transport="shm")
 
 
-@pytest.mark.parametrize("timeout", [0, -1, math.nan, 1e9])
+@pytest.mark.parametrize("timeout", [0, -1, math.nan, 1e9, "5"])
 def test_a_timeout_has_bounds(store: kvstrata.Store, timeout: float) -> None:
     with pytest.raises(UsageError, match="a timeout is above 0"):
         store.get("key", timeout=timeout)

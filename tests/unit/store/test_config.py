@@ -1,5 +1,6 @@
 """Settings: precedence, origins, and errors that name the place and the remedy."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ from pydantic import ValidationError
 
 from kvstrata.store.config import load_config
 from kvstrata.store.errors import UsageError
+from kvstrata.store.node import node_options
+from kvstrata.store.pools import pool_options
 
 
 @pytest.fixture
@@ -77,6 +80,10 @@ def test_variables_of_others_are_left_alone() -> None:
         ({"KVSTRATA_NODE__PORT": "99999"}, "65535, not '99999'"),
         ({"KVSTRATA_NODE__MEMORY": "4 parsecs"}, "unknown unit 'parsecs'"),
         ({"KVSTRATA_NODE__PORT__X": "1", "KVSTRATA_NODE__PORT": "1"}, "no settings below"),
+        ({"KVSTRATA_NODE__MINIMUM_RATE": "99TiB"}, "less than or equal to 1099511627776"),
+        ({"KVSTRATA_NODE__CONNECTION_MEMORY_MAX": "99999999TiB"}, "more than 64 bits count"),
+        ({"KVSTRATA_POOLS__KV__QUOTA": str(2**64)}, "more than 64 bits count"),
+        ({"KVSTRATA_NODE__HOST": "\udcff"}, "is no address or name"),
         ({"KVSTRATA_NODE__MEMORY": "1MiB"}, "greater than or equal to 16777216"),
     ],
 )
@@ -118,3 +125,20 @@ def test_every_field_says_what_it_is() -> None:
     for section in (config.node, config.http, config.pools["default"], config.client, config.log):
         for name, field in type(section).model_fields.items():
             assert field.description, f"{type(section).__name__}.{name}"
+
+
+def test_every_number_is_bounded_by_what_the_core_takes() -> None:
+    """Whatever a number is set to, it is told in words, or the native options take it."""
+    config = load_config(environment={}).config
+    numbers = [2**16, 2**32, 2**63, 2**64 - 1, 2**64, 10**400, 1e300, 0.5]
+    for name, default in config.node.model_dump().items():
+        if isinstance(default, int | float) and not isinstance(default, bool):
+            for number in numbers:
+                with contextlib.suppress(UsageError):
+                    loaded = load_config(None, {"node": {name: number}}, {})
+                    node_options(loaded.config.node)
+    for name in ("quota", "ttl"):
+        for number in numbers:
+            with contextlib.suppress(UsageError):
+                loaded = load_config(None, {"pools": {"kv": {name: number}}}, {})
+                pool_options("kv", loaded.config.pools["kv"])

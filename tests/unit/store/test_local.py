@@ -1,6 +1,9 @@
 """A real node inside this process: local(), the fixture, pools and administrative commands."""
 
 import stat
+import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from kvstrata.store.errors import (
     DeniedError,
     ImmutableError,
     InternalError,
+    TimeoutError,
     TooLargeError,
     UnavailableError,
     UnsupportedError,
@@ -93,6 +97,15 @@ def test_pools_are_made_changed_and_dropped(kvstrata_store: LocalStore) -> None:
         ("pool_create", {"name": "kv", "settings": {"knd": "mutable"}}, "knd: .* mean kind?"),
         ("pool_create", {}, "no field 'name'"),
         ("pool_create", {"name": 5}, "'name' must be a str, not 5"),
+        ("pool_create", {"name": "kv", "settings": 7}, "'settings' must be a dict, not 7"),
+        ("pool_create", {"name": "kv", "settings": [1, 2]}, "'settings' must be a dict"),
+        ("pool_create", {"name": "kv", "settings": {"quota": 1e300}}, "quota: .* not a size"),
+        ("pool_create", {"name": "kv", "settings": {"quota": "9999999999TiB"}}, "64 bits"),
+        ("pool_create", {"name": "kv", "settings": {"ttl": "9" * 400}}, "ttl: .* not a duration"),
+        ("pool_create", {"name": "kv", "settings": {"read_file": "a\0b"}}, "null byte"),
+        ("pool_create", {"name": "kv", "settings": {"read_file": sys.executable}}, "larger than"),
+        ("pool_create", {"name": object()}, "not of plain values"),
+        ("pool_create", {"name": 2**64}, "not of plain values"),
         ("pool_change", {"name": "kv", "settings": {}}, "there is no pool 'kv'"),
         ("pool_change", {"name": "default", "settings": {"kind": "immutable"}}, "never changes"),
         ("pool_drop", {"name": "default"}, "stands in the configuration"),
@@ -148,6 +161,27 @@ def test_a_command_that_fails_does_not_end_the_desk(kvstrata_store: LocalStore) 
     assert kvstrata_store.info()
 
 
+def test_a_command_that_does_not_end_does_not_keep_the_node_from_stopping() -> None:
+    store = kvstrata.local("32MiB")
+    released = threading.Event()
+
+    def wait(_caller: object, _payload: object) -> dict[str, object]:
+        released.wait(60)
+        return {}
+
+    store.node.desk.register(Command("wait", wait, "read", "waits"))
+    with pytest.raises(TimeoutError):
+        store.admin("wait", timeout=0.2)
+    started = time.monotonic()
+    store.close()
+    assert time.monotonic() - started < 15
+    released.set()  # It answers a node that has stopped, and that is no fault.
+    for thread in threading.enumerate():
+        if thread.name == "kvstrata-admin":
+            thread.join(10)
+            assert not thread.is_alive()
+
+
 def test_pools_made_at_run_time_outlive_the_node(tmp_path: Path) -> None:
     file = tmp_path / "pools.json"
     config = NodeConfig(port=0, memory=32 << 20, shards=1, pools_file=file)
@@ -162,6 +196,65 @@ def test_pools_made_at_run_time_outlive_the_node(tmp_path: Path) -> None:
     file.write_text("{}")
     with pytest.raises(UsageError, match="does not hold pools"):
         PoolRegistry({"default": PoolConfig()}, file)
+
+
+def test_what_cannot_be_kept_is_not_done(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    folder.mkdir()
+    file = folder / "pools.json"
+    config = NodeConfig(port=0, memory=32 << 20, shards=1, pools_file=file)
+    with RunningNode(config, {"default": PoolConfig()}) as node:
+        node.pools.create("kept", {"quota": "1MiB"})
+        folder.rename(tmp_path / "away")
+        changes: list[tuple[Any, ...]] = [
+            (node.pools.create, "kv", {}),
+            (node.pools.change, "kept", {"quota": "2MiB"}),
+            (node.pools.drop, "kept"),
+        ]
+        for change, *arguments in changes:
+            with pytest.raises(UsageError, match="nothing was changed"):
+                change(*arguments)
+            pools = node.pools.describe()
+            assert {name: pool["quota"] for name, pool in pools.items()} == {
+                "default": 0,
+                "kept": 1 << 20,
+            }
+        native: Any = node.native.statistics()["pools"]
+        assert {name: pool["quota_bytes"] for name, pool in native.items()} == {
+            "default": 0,
+            "kept": 1 << 20,
+        }
+        (tmp_path / "away").rename(folder)
+        node.pools.create("kv", {})
+    assert set(PoolRegistry({"default": PoolConfig()}, file).describe()) == {
+        "default",
+        "kept",
+        "kv",
+    }
+
+
+def test_what_the_node_refuses_is_not_kept(tmp_path: Path) -> None:
+    file = tmp_path / "pools.json"
+
+    class Refusing:
+        def set_pool(self, _options: object) -> str:
+            return "no room"
+
+        drop_pool = set_pool
+
+    registry = PoolRegistry({"default": PoolConfig()}, file)
+    registry.attach(Refusing())  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="cannot set the pool 'kv': no room"):
+        registry.create("kv", {})
+    assert set(registry.describe()) == {"default"}
+    assert set(PoolRegistry({"default": PoolConfig()}, file).describe()) == {"default"}
+
+
+@pytest.mark.parametrize("name", ["none/pools.json", "file/pools.json", "nul\0.json"])
+def test_a_file_for_pools_that_cannot_be_is_told_at_the_start(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="pools cannot be kept in"):
+        PoolRegistry({"default": PoolConfig()}, tmp_path / name)
 
 
 def test_secrets_come_from_files(tmp_path: Path) -> None:

@@ -11,7 +11,25 @@ def test_sizes(text: object, size: int) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "GiB", "-1", -1, "1XB", "0.3B", None, True, float("nan")])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "GiB",
+        "-1",
+        -1,
+        "1XB",
+        "0.3B",
+        None,
+        True,
+        float("nan"),
+        1e300,
+        2**64,
+        "16777216TiB",
+        "9" * 400,
+        "9" * 400 + ".5",
+    ],
+)
 def test_what_is_no_size(text: object) -> None:
     with pytest.raises(ValueError, match="size"):
         parse_size(text)
@@ -24,7 +42,7 @@ def test_durations(text: object, seconds: float) -> None:
     assert parse_duration(text) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("text", ["soon", "5 weeks", -1, None, float("inf")])
+@pytest.mark.parametrize("text", ["soon", "5 weeks", -1, None, float("inf"), 10**400, "9" * 400])
 def test_what_is_no_duration(text: object) -> None:
     with pytest.raises(ValueError, match="duration"):
         parse_duration(text)

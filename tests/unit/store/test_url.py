@@ -78,3 +78,17 @@ def test_str_can_be_parsed_again() -> None:
     target = url.parse("kvstrata://a.b:s@[fe80::1]:1")
     again = url.parse(str(target))
     assert (again.host, again.port, again.pool) == (target.host, target.port, target.pool)
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("kvstrata://\ud800", "host"),
+        ("kvstrata://\ud800@h", "pool"),
+        ("kvstrata://p:\ud800@h", "secret"),
+        ("kvstrata://h?client_name=\ud800", "client_name"),
+    ],
+)
+def test_text_without_an_utf8_form_is_told(address: str, name: str) -> None:
+    with pytest.raises(UsageError, match=f"the {name} has no UTF-8 form"):
+        url.parse(address)

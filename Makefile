@@ -105,7 +105,7 @@ asan: build/stamps/install build/stamps/system-test ## Core tests, and pytest's 
 
 # The tests with threads in them; without address space randomisation, which gcc 12's
 # ThreadSanitizer cannot follow on new kernels.
-THREADED := *test_segment_pool*,*test_node*,*test_loop*,*test_initiator*,*test_greeting*
+THREADED := *test_segment_pool*,*test_node*,*test_pools*,*test_quota*,*test_loop*,*test_initiator*,*test_greeting*
 .PHONY: tsan
 tsan: build/stamps/venv build/stamps/system-test ## Core tests under ThreadSanitizer
 	cmake --preset tsan >build/tsan.log

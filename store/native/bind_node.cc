@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -40,11 +41,12 @@ PoolSettings make_pool(std::string name, bool immutable, const std::string& evic
 
 nb::bytes to_bytes(Bytes bytes) { return nb::bytes(bytes.data(), bytes.size()); }
 
-template <typename Table, typename Owner>
-void add_counters(const Table& table, const std::vector<const Owner*>& owners, nb::dict* into) {
+// `owners` are pointers of some kind to what has the counters.
+template <typename Table, typename Owners>
+void add_counters(const Table& table, const Owners& owners, nb::dict* into) {
   for (const auto& [name, member] : table) {
     uint64_t sum = 0;
-    for (const Owner* owner : owners) sum += (owner->*member).value();
+    for (const auto& owner : owners) sum += ((*owner).*member).value();
     (*into)[nb::str(name.data(), name.size())] = sum;
   }
 }
@@ -81,7 +83,7 @@ nb::dict statistics(const Node& node) {
   nb::list shards;
   for (const ShardStatistics* shard : node.shards()) {
     nb::dict each;
-    add_counters(kShardCounters, std::vector<const ShardStatistics*>{shard}, &each);
+    add_counters(kShardCounters, std::array{shard}, &each);
     each["latency"] = latency_of(*shard);
     shards.append(each);
   }

@@ -84,37 +84,52 @@ bool Node::stop(uint64_t timeout_ms) {
   return std::ranges::all_of(shards_, [](const auto& shard) { return shard->stopped_cleanly(); });
 }
 
-PoolId Node::find_pool(const std::string& name) const noexcept {
-  for (PoolId id = 0; id < pools_.size(); ++id) {
-    if (!pools_[id]->dropped && pools_[id]->settings.name == name) return id;
+std::shared_ptr<Node::Pool> Node::find_pool(const std::string& name) const noexcept {
+  auto found = std::ranges::find_if(
+      pools_, [&](const auto& pool) { return !pool->dropped && pool->settings.name == name; });
+  return found == pools_.end() ? nullptr : *found;
+}
+
+// A pool at a place that was never used, or whose last pool is this node's alone: no shard has an
+// object or an open record of it, and no letter is on its way. Null if there is no such place.
+std::shared_ptr<Node::Pool> Node::add_pool() {
+  auto free = std::ranges::find_if(
+      pools_, [](const auto& pool) { return pool->dropped && pool.use_count() == 1; });
+  if (free == pools_.end() && pools_.size() == limits::kPoolCountMax) return nullptr;
+  auto pool = std::make_shared<Pool>();
+  for (uint32_t shard = 0; shard < options_.shard_count; ++shard) {
+    pool->by_shard.push_back(std::make_unique<PoolStatistics>());
   }
-  return limits::kPoolCountMax;
+  if (free == pools_.end()) {
+    pool->id = pools_.size();
+    pools_.push_back(pool);
+  } else {
+    pool->id = (*free)->id + limits::kPoolCountMax;
+    *free = pool;
+  }
+  return pool;
 }
 
 std::string Node::set_pool(const PoolSettings& settings) {
   std::lock_guard lock(pools_mutex_);
-  PoolId id = find_pool(settings.name);
-  if (id == limits::kPoolCountMax) {
-    if (pools_.size() == limits::kPoolCountMax) {
-      return "this node has had " + std::to_string(limits::kPoolCountMax) +
-             " pools since its start, which is the limit; restart it to create more";
+  std::shared_ptr<Pool> pool = find_pool(settings.name);
+  if (pool == nullptr) {
+    pool = add_pool();
+    if (pool == nullptr) {
+      return "this node has " + std::to_string(limits::kPoolCountMax) +
+             " pools, which is the limit, or had them until now: drop one, or try again once what"
+             " was dropped has given its memory back";
     }
-    id = static_cast<PoolId>(pools_.size());
-    auto pool = std::make_unique<Pool>();
-    for (uint32_t shard = 0; shard < options_.shard_count; ++shard) {
-      pool->by_shard.push_back(std::make_unique<PoolStatistics>());
-    }
-    pools_.push_back(std::move(pool));
-  } else if (pools_[id]->settings.immutable != settings.immutable) {
+  } else if (pool->settings.immutable != settings.immutable) {
     return "pool '" + settings.name + "' is " + (settings.immutable ? "mutable" : "immutable") +
            ", and a pool's kind never changes";
   }
-  Pool* pool = pools_[id].get();
   pool->settings = settings;
   for (auto& shard : shards_) {
+    std::shared_ptr<PoolUsage> usage(pool, &pool->usage);
     PoolStatistics* statistics = pool->by_shard[shard->index()].get();
-    shard->post([id, settings, pool, statistics](Shard& target) {
-      target.store().set_pool(id, settings, &pool->usage, statistics);
+    shard->post([id = pool->id, settings, usage, statistics](Shard& target) {
+      target.store().set_pool(id, settings, usage, statistics);
     });
   }
   return {};
@@ -122,12 +137,12 @@ std::string Node::set_pool(const PoolSettings& settings) {
 
 std::string Node::drop_pool(const std::string& name) {
   std::lock_guard lock(pools_mutex_);
-  PoolId id = find_pool(name);
-  if (id == limits::kPoolCountMax) return "there is no pool '" + name + "'";
+  std::shared_ptr<Pool> pool = find_pool(name);
+  if (pool == nullptr) return "there is no pool '" + name + "'";
   if (name == "default") return "the pool 'default' exists always";
-  pools_[id]->dropped = true;
+  pool->dropped = true;
   for (auto& shard : shards_) {
-    shard->post([id](Shard& target) { target.store().drop_pool(id); });
+    shard->post([id = pool->id](Shard& target) { target.store().drop_pool(id); });
   }
   return {};
 }
@@ -136,9 +151,9 @@ Status Node::authenticate(const std::string& pool, const std::string& secret, Po
                           uint32_t* rights, std::string* message) const {
   std::lock_guard lock(pools_mutex_);
   *message = "wrong secret for pool '" + pool + "', or there is no such pool";
-  PoolId found = find_pool(pool);
-  if (found == limits::kPoolCountMax) return Status::Denied;
-  const PoolSettings& settings = pools_[found]->settings;
+  std::shared_ptr<Pool> found = find_pool(pool);
+  if (found == nullptr) return Status::Denied;
+  const PoolSettings& settings = found->settings;
   uint32_t granted = secret.empty() ? settings.open_rights : 0;
   for (const PoolSecret& each : settings.secrets) {
     if (!secret.empty() && secrets_equal(each.text, secret)) granted |= each.rights;
@@ -147,23 +162,26 @@ Status Node::authenticate(const std::string& pool, const std::string& secret, Po
     if (secret.empty()) *message = "pool '" + pool + "' needs a secret, or there is no such pool";
     return Status::Denied;
   }
-  *id = found;
+  *id = found->id;
   *rights = granted;
   return Status::Ok;
 }
 
 bool Node::pool_is_immutable(PoolId id) const {
   std::lock_guard lock(pools_mutex_);
-  return pools_[id]->settings.immutable;
+  const Pool& pool = *pools_[place_of(id)];
+  return pool.id == id && pool.settings.immutable;
 }
 
 std::vector<Node::PoolReport> Node::pools() const {
   std::lock_guard lock(pools_mutex_);
   std::vector<PoolReport> reports;
-  for (PoolId id = 0; id < pools_.size(); ++id) {
-    if (pools_[id]->dropped) continue;
-    PoolReport report{id, pools_[id]->settings, {}};
-    for (const auto& statistics : pools_[id]->by_shard) report.by_shard.push_back(statistics.get());
+  for (const auto& pool : pools_) {
+    if (pool->dropped) continue;
+    PoolReport report{pool->settings, {}};
+    for (const auto& statistics : pool->by_shard) {
+      report.by_shard.emplace_back(pool, statistics.get());  // Lives as long as the pool does.
+    }
     reports.push_back(std::move(report));
   }
   return reports;

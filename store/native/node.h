@@ -54,9 +54,8 @@ class Node {
   std::string drop_pool(const std::string& name);
 
   struct PoolReport {
-    PoolId id;
     PoolSettings settings;
-    std::vector<const PoolStatistics*> by_shard;
+    std::vector<std::shared_ptr<const PoolStatistics>> by_shard;
   };
   std::vector<PoolReport> pools() const;
   std::vector<const ShardStatistics*> shards() const;
@@ -103,13 +102,17 @@ class Node {
  private:
   explicit Node(const NodeOptions& options);
 
+  // Shared with every shard until that has let go of the pool's last object.
   struct Pool {
+    PoolId id = 0;
     PoolSettings settings;
     bool dropped = false;
     PoolUsage usage;
     std::vector<std::unique_ptr<PoolStatistics>> by_shard;
   };
-  PoolId find_pool(const std::string& name) const noexcept;
+  // Null if there is none.
+  std::shared_ptr<Pool> find_pool(const std::string& name) const noexcept;
+  std::shared_ptr<Pool> add_pool();
 
   NodeOptions options_;
   NodeId node_id_{};
@@ -118,7 +121,7 @@ class Node {
   Socket listener_;
   std::unique_ptr<SegmentPool> segments_;
   mutable std::mutex pools_mutex_;
-  std::vector<std::unique_ptr<Pool>> pools_;
+  std::vector<std::shared_ptr<Pool>> pools_;  // By place; see PoolId.
   std::vector<std::unique_ptr<Shard>> shards_;
   AdminQueue admin_;
   std::atomic<uint32_t> connection_count_{0};

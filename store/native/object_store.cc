@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <new>
+#include <utility>
 
 #include "store/native/partition.h"
 #include "transport/native/checksum.h"
@@ -15,13 +17,14 @@ constexpr size_t kCacheLineBytes = 64;
 
 }  // namespace
 
-void EvictedKeys::remember(uint64_t hash) {
-  if (fingerprints_.empty()) fingerprints_.resize(kSlotCount);
+void EvictedKeys::remember(uint64_t hash) noexcept {
+  if (fingerprints_ == nullptr) fingerprints_.reset(new (std::nothrow) uint32_t[kSlotCount]());
+  if (fingerprints_ == nullptr) return;  // The heap is exhausted: a miss has one reason less.
   fingerprints_[hash % kSlotCount] = static_cast<uint32_t>(hash >> 32) | 1;
 }
 
 bool EvictedKeys::contains(uint64_t hash) const noexcept {
-  return !fingerprints_.empty() &&
+  return fingerprints_ != nullptr &&
          fingerprints_[hash % kSlotCount] == (static_cast<uint32_t>(hash >> 32) | 1);
 }
 
@@ -35,17 +38,27 @@ ObjectStore::ObjectStore(SegmentPool* segments, uint64_t hash_seed, uint32_t sha
 
 ObjectStore::~ObjectStore() = default;
 
-void ObjectStore::set_pool(PoolId id, const PoolSettings& settings, PoolUsage* usage,
-                           PoolStatistics* statistics) {
-  if (id >= partitions_.size()) partitions_.resize(size_t{id} + 1);
-  if (partitions_[id] == nullptr) {
-    partitions_[id] = std::make_unique<Partition>(id, this, usage, statistics);
+void ObjectStore::set_pool(PoolId id, const PoolSettings& settings,
+                           std::shared_ptr<PoolUsage> usage, PoolStatistics* statistics) {
+  size_t place = place_of(id);
+  if (place >= partitions_.size()) partitions_.resize(place + 1);
+  if (partitions_[place] == nullptr) {
+    partitions_[place] = std::make_unique<Partition>(id, this, std::move(usage), statistics);
   }
-  partitions_[id]->apply(settings);
+  assert(partitions_[place]->id == id);
+  partitions_[place]->apply(settings);
 }
 
 void ObjectStore::drop_pool(PoolId id) {
-  if (partition(id) != nullptr) dropped_.push_back(std::move(partitions_[id]));
+  if (partition(id) == nullptr) return;
+  dropped_.push_back(std::move(partitions_[place_of(id)]));
+  drop_step();
+}
+
+Partition* ObjectStore::partition(PoolId id) noexcept {
+  size_t place = place_of(id);
+  Partition* found = place < partitions_.size() ? partitions_[place].get() : nullptr;
+  return found != nullptr && found->id == id ? found : nullptr;
 }
 
 uint64_t ObjectStore::hash(Bytes key) const noexcept { return key_hash(key, hash_seed_); }
@@ -141,15 +154,10 @@ void ObjectStore::set_checksum(Location location, uint32_t index, uint64_t check
 }
 
 uint64_t ObjectStore::memory_of(Location location) const noexcept {
-  RecordView record = view(location);
-  uint64_t bytes = record.has(kInExtent) ? RecordView::extent_bytes(record.shape().record_bytes())
-                                         : memory_.cell_bytes(location);
-  if (!record.has(kIsChunked) || record.chunk_count() == 0) return bytes;
-  uint32_t last = record.chunk_count() - 1;
-  return bytes + uint64_t{last} * limits::kChunkBytes +
-         RecordView::extent_bytes(record.chunk_length(last));
+  return view(location).shape().memory_bytes();
 }
 
+// Enters a record that is in the index, and charged already, into the pool's books.
 void ObjectStore::link(Partition& partition, uint64_t hash, Location location) noexcept {
   RecordView record = view(location);
   record.set(kOpen, false);
@@ -157,7 +165,6 @@ void ObjectStore::link(Partition& partition, uint64_t hash, Location location) n
   uint64_t bytes = memory_of(location);
   partition.statistics->objects.add();
   partition.statistics->bytes.add(bytes);
-  partition.usage->bytes.fetch_add(bytes, std::memory_order_relaxed);
   if (record.expiry_ms() != RecordView::kNoExpiry) {
     ++partition.expiring_count;
     ++expiring_count_;
@@ -165,20 +172,31 @@ void ObjectStore::link(Partition& partition, uint64_t hash, Location location) n
   if (partition.policy != nullptr) partition.policy->on_insert(location, hash, bytes);
 }
 
-// Takes a record out of the pool's books and frees it; the caller has dealt with the index or wants
-// it erased.
 void ObjectStore::unlink(Partition& partition, uint64_t hash, Location location) noexcept {
+  partition.index.erase(hash, location);
+  take_out(partition, location, 0);
+}
+
+// An open record takes the present one's place, which cannot fail: nothing is lost for want of
+// memory. `kept_bytes` of the present one's charge pass on to the new one, which was charged less.
+void ObjectStore::replace(Partition& partition, uint64_t hash, Location present, Location location,
+                          uint64_t kept_bytes) noexcept {
+  partition.index.replace(hash, present, location);
+  take_out(partition, present, kept_bytes);
+}
+
+// Takes a record, which the index has no more, out of the pool's books and frees it.
+void ObjectStore::take_out(Partition& partition, Location location, uint64_t kept_bytes) noexcept {
   RecordView record = view(location);
   uint64_t bytes = memory_of(location);
   partition.statistics->objects.add(uint64_t(-1));
   partition.statistics->bytes.add(-bytes);
-  partition.usage->bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  partition.usage->give_back(bytes - kept_bytes);
   if (record.expiry_ms() != RecordView::kNoExpiry) {
     --partition.expiring_count;
     --expiring_count_;
   }
   if (partition.policy != nullptr) partition.policy->on_remove(location, bytes);
-  partition.index.erase(hash, location);
   disown_chunks(location);
   free_record(location);
   note_freed(bytes);
@@ -234,15 +252,24 @@ Status ObjectStore::expire(Partition& partition, uint64_t hash, Bytes key,
 Status ObjectStore::widen_with_expiry(Partition& partition, uint64_t hash, Bytes key,
                                       Location* location) noexcept {
   RecordShape shape = view(*location).shape();
+  uint64_t present_bytes = shape.memory_bytes();
   shape.has_expiry = true;
-  Location wider = 0;
-  Status status = allocate(shape.record_bytes(), false, kNobody, &wider);
+  uint64_t more_bytes = shape.memory_bytes() - present_bytes;
+  // Not the next one to go while room is made for its own growth.
+  if (partition.policy != nullptr) partition.policy->on_access(*location);
+  Status status = charge(partition, more_bytes);
   if (status != Status::Ok) return status;
+  Location wider = 0;
+  status = allocate(shape.record_bytes(), false, kNobody, &wider);
   // Making room may have moved or evicted the very record.
   Location present = find(partition, hash, key);
-  if (present == 0) {
+  if (status == Status::Ok && present == 0) {
     memory_.free_cell(wider);
-    return Status::NotFound;
+    status = Status::NotFound;
+  }
+  if (status != Status::Ok) {
+    partition.usage->give_back(more_bytes);
+    return status;
   }
   RecordView old_record = view(present);
   RecordView record = view(wider);
@@ -253,8 +280,7 @@ Status ObjectStore::widen_with_expiry(Partition& partition, uint64_t hash, Bytes
   std::ranges::copy(old_record.key(), record.key().begin());
   std::ranges::copy(old_record.inline_value(), record.inline_value().begin());
   record.set_inline_checksum(old_record.inline_checksum());
-  unlink(partition, hash, present);
-  partition.index.insert(hash, wider);
+  replace(partition, hash, present, wider, present_bytes);
   link(partition, hash, wider);
   *location = wider;
   return Status::Ok;

@@ -2,9 +2,9 @@
 // nothing of connections.
 //
 // An object is written in two steps: `reserve` takes memory for an open record, which the caller
-// fills, `commit` makes it visible, whole, in place of whatever the key named before. Readers take
-// references on extents, so nothing they read is reused under them. Not thread-safe: it belongs to
-// its shard's thread.
+// fills, `commit` makes it visible, whole, in place of whatever the key named before. From the one
+// to the object's end its memory is charged to the pool. Readers take references on extents, so
+// nothing they read is reused under them. Not thread-safe: it belongs to its shard's thread.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ class Partition;
 // newer ones overwrite older ones.
 class EvictedKeys {
  public:
-  void remember(uint64_t hash);
+  void remember(uint64_t hash) noexcept;
   bool contains(uint64_t hash) const noexcept;
 
  private:
   static constexpr uint32_t kSlotCount = 16'384;
-  std::vector<uint32_t> fingerprints_;
+  std::unique_ptr<uint32_t[]> fingerprints_;
 };
 
 struct WriteRequest {
@@ -57,13 +57,14 @@ class ObjectStore final : public RecordResolver {
               ShardStatistics* statistics);
   ~ObjectStore() override;
 
-  // Pools. Dropping one lets go of its objects bit by bit (see `maintain`).
-  void set_pool(PoolId id, const PoolSettings& settings, PoolUsage* usage,
+  // Pools. Dropping one lets go of its objects bit by bit (see `maintain`). The last reference to
+  // `usage` goes with its last object and open record; until then the statistics must live, and no
+  // other pool may be set at its place.
+  void set_pool(PoolId id, const PoolSettings& settings, std::shared_ptr<PoolUsage> usage,
                 PoolStatistics* statistics);
   void drop_pool(PoolId id);
-  Partition* partition(PoolId id) noexcept {
-    return id < partitions_.size() ? partitions_[id].get() : nullptr;
-  }
+  // Null for a pool that was dropped, whatever came to its place.
+  Partition* partition(PoolId id) noexcept;
 
   void set_clock(uint64_t now_ms) noexcept { now_ms_ = now_ms; }
   uint64_t now_ms() const noexcept { return now_ms_; }
@@ -138,7 +139,7 @@ class ObjectStore final : public RecordResolver {
 
   Status check_size(const Partition& partition, const RecordShape& shape) const noexcept;
   Status open_record(Partition& partition, RecordShape shape, const WriteRequest& request,
-                     uint64_t shared_bytes, Location* location);
+                     uint32_t shared_count, Location* location);
   Status open_append(Partition& partition, const WriteRequest& request, Location present,
                      Location* location);
   Location find_again(Partition& partition, const WriteRequest& request,
@@ -149,7 +150,9 @@ class ObjectStore final : public RecordResolver {
   Status make_room_for_chunks(const RecordView& record) noexcept;
   CommitOutcome publish(Partition& partition, Location location, uint64_t hash, Location present,
                         WriteResult result);
-  void close_reservation(Location location) noexcept;
+  Partition& writing_partition(Location location) noexcept;
+  uint64_t charge_of(Location location) const noexcept;
+  void close_reservation(Partition& partition, Location location) noexcept;
   void share_whole_chunks(Location from, Location to) noexcept;
   Status copy_ragged_tail(Partition& partition, Location from, Location to) noexcept;
   Status widen_with_expiry(Partition& partition, uint64_t hash, Bytes key,
@@ -159,13 +162,20 @@ class ObjectStore final : public RecordResolver {
   void free_record(Location location) noexcept;
   void link(Partition& partition, uint64_t hash, Location location) noexcept;
   void unlink(Partition& partition, uint64_t hash, Location location) noexcept;
+  void replace(Partition& partition, uint64_t hash, Location present, Location location,
+               uint64_t kept_bytes) noexcept;
+  void take_out(Partition& partition, Location location, uint64_t kept_bytes) noexcept;
   uint64_t memory_of(Location location) const noexcept;
   uint64_t expiry_for(const Partition& partition, uint64_t ttl_ms) const noexcept;
   bool is_expired(Location location) const noexcept;
+
+  // quota.cc
   bool over_quota(const Partition& partition, uint64_t more_bytes) const noexcept;
+  Status charge(Partition& partition, uint64_t bytes) noexcept;
+  Status make_room_in(Partition& partition, uint64_t bytes) noexcept;
+  bool keep_to_quotas() noexcept;
 
   // reclaim.cc
-  Status make_room_in(Partition& partition, uint64_t bytes) noexcept;
   void note_room_found() noexcept;
   void note_freed(uint64_t bytes) noexcept;
   bool evict_one(Partition& partition) noexcept;
@@ -179,7 +189,6 @@ class ObjectStore final : public RecordResolver {
   bool move_chunk(Location record, const Extent& extent) noexcept;
   bool is_movable(Location location) const noexcept;
   bool give_back_wanted() noexcept;
-  bool make_room_for_others() noexcept;
   bool keep_head_room() noexcept;
   bool expire_step() noexcept;
   bool drop_step() noexcept;
@@ -189,12 +198,12 @@ class ObjectStore final : public RecordResolver {
   uint64_t now_ms_ = 0;
   uint64_t next_version_ = 1;
   uint64_t expiring_count_ = 0;
-  uint64_t reserved_bytes_ = 0;  // Of open records' values.
+  uint64_t reserved_bytes_ = 0;  // Charged for open records, of all pools.
   SegmentPool* segments_;
   ShardMemory memory_;
   ShardStatistics* statistics_;
-  std::vector<std::unique_ptr<Partition>> partitions_;
-  std::vector<std::unique_ptr<Partition>> dropped_;
+  std::vector<std::unique_ptr<Partition>> partitions_;  // By the pools' places.
+  std::vector<std::unique_ptr<Partition>> dropped_;     // While they have objects or open records.
   uint32_t expire_turn_ = 0;
 
   // Making room for an allocation that failed; see reclaim.cc.

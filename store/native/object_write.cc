@@ -18,11 +18,6 @@ constexpr uint64_t kVersionMask = (uint64_t{1} << 48) - 1;
 
 }  // namespace
 
-bool ObjectStore::over_quota(const Partition& partition, uint64_t more_bytes) const noexcept {
-  uint64_t quota = partition.settings.quota_bytes;
-  return quota != 0 && partition.usage->bytes.load(std::memory_order_relaxed) + more_bytes > quota;
-}
-
 uint64_t ObjectStore::value_bytes_max() const noexcept {
   // This shard needs a segment for records beside those that hold chunks, the others keep two each;
   // and the segment with the arena's first page, which is never handed out, has room for a chunk
@@ -35,8 +30,7 @@ Status ObjectStore::check_size(const Partition& partition,
                                const RecordShape& shape) const noexcept {
   if (shape.value_length > value_bytes_max()) return Status::TooLarge;
   uint64_t quota = partition.settings.quota_bytes;
-  uint64_t bytes = shape.record_bytes() + (shape.fits_inline() ? 0 : shape.value_length);
-  return quota != 0 && bytes > quota ? Status::TooLarge : Status::Ok;
+  return quota != 0 && shape.memory_bytes() > quota ? Status::TooLarge : Status::Ok;
 }
 
 Status ObjectStore::reserve(Partition& partition, const WriteRequest& request, Location* location,
@@ -60,32 +54,34 @@ Status ObjectStore::reserve(Partition& partition, const WriteRequest& request, L
   return allocate_chunks(*location);
 }
 
-// Formats an open record with key and attributes; chunks come later. `shared_bytes` of the value
-// have their memory already.
+// Formats an open record with key and attributes; chunks come later, but are charged now. The first
+// `shared_count` of them are there, and charged, already.
 Status ObjectStore::open_record(Partition& partition, RecordShape shape,
-                                const WriteRequest& request, uint64_t shared_bytes,
+                                const WriteRequest& request, uint32_t shared_count,
                                 Location* location) {
   // Eight bytes that spare chunked records a move.
   if (!shape.fits_inline()) shape.has_expiry = true;
   Status status = check_size(partition, shape);
   if (status != Status::Ok) return status;
+  uint64_t charged = shape.memory_bytes() - uint64_t{shared_count} * limits::kChunkBytes;
+  status = charge(partition, charged);
+  if (status != Status::Ok) return status;
   uint64_t bytes = shape.record_bytes();
-  uint64_t total = bytes + (shape.fits_inline() ? 0 : shape.value_length - shared_bytes);
-  for (uint32_t attempt = 0; attempt < kRoomAttempts && over_quota(partition, total); ++attempt) {
-    status = make_room_in(partition, total);
-    if (status != Status::Ok) return status;
-  }
-  if (over_quota(partition, total)) return Status::Busy;
   bool in_extent = bytes > limits::kRecordBytesInlineMax;
   status = allocate(bytes, in_extent, kNobody, location);
-  if (status != Status::Ok) return status;
+  if (status != Status::Ok) {
+    partition.usage->give_back(charged);
+    return status;
+  }
   RecordView record = view(*location);
   record.format(shape, partition.id, in_extent);
   if (shape.has_expiry) record.set_expiry_ms(RecordView::kNoExpiry);
   if (in_extent) memory_.set_owner({*location, RecordView::extent_bytes(bytes)}, *location);
   record.set_attributes(request.attributes);
   std::ranges::copy(request.key, record.key().begin());
-  if (record.has(kIsChunked)) reserved_bytes_ += shape.value_length;
+  record.set_shared_count(shared_count);
+  partition.reserved_bytes += charged;
+  reserved_bytes_ += charged;
   return Status::Ok;
 }
 
@@ -163,12 +159,30 @@ void ObjectStore::free_chunks(Location location) noexcept {
   record.table().allocated_count = 0;
 }
 
-void ObjectStore::close_reservation(Location location) noexcept {
-  if (view(location).has(kIsChunked)) reserved_bytes_ -= view(location).value_length();
+// Of an open record: its pool may have been dropped meanwhile.
+Partition& ObjectStore::writing_partition(Location location) noexcept {
+  size_t place = view(location).header().pool_place;
+  if (partitions_[place] != nullptr) return *partitions_[place];
+  auto dropped =
+      std::ranges::find(dropped_, place, [](const auto& each) { return place_of(each->id); });
+  assert(dropped != dropped_.end());
+  return **dropped;
+}
+
+// What was charged for an open record.
+uint64_t ObjectStore::charge_of(Location location) const noexcept {
+  return memory_of(location) - uint64_t{view(location).shared_count()} * limits::kChunkBytes;
+}
+
+void ObjectStore::close_reservation(Partition& partition, Location location) noexcept {
+  partition.reserved_bytes -= charge_of(location);
+  reserved_bytes_ -= charge_of(location);
 }
 
 void ObjectStore::abort(Location location) noexcept {
-  close_reservation(location);
+  Partition& partition = writing_partition(location);
+  close_reservation(partition, location);
+  partition.usage->give_back(charge_of(location));
   free_record(location);
 }
 
@@ -188,13 +202,16 @@ CommitOutcome ObjectStore::commit(Partition& partition, Location location, uint6
 
 CommitOutcome ObjectStore::publish(Partition& partition, Location location, uint64_t hash,
                                    Location present, WriteResult result) {
-  if (present != 0) unlink(partition, hash, present);
-  if (!partition.index.insert(hash, location)) {
+  RecordView record = view(location);
+  if (present != 0) {
+    uint64_t kept_bytes = uint64_t{record.shared_count()} * limits::kChunkBytes;
+    replace(partition, hash, present, location, kept_bytes);
+  } else if (!partition.index.insert(hash, location)) {
     abort(location);
+    partition.statistics->put_refusals.add();
     return {Status::NoSpace, WriteResult::Nothing, 0, 0};
   }
-  close_reservation(location);
-  RecordView record = view(location);
+  close_reservation(partition, location);
   record.header().version = next_version_++ & kVersionMask;
   link(partition, hash, location);
   partition.statistics->puts.add();
@@ -241,7 +258,7 @@ Status ObjectStore::open_append(Partition& partition, const WriteRequest& reques
   std::vector<std::byte> attributes(record.attributes().begin(), record.attributes().end());
   WriteRequest whole = request;
   whole.attributes = attributes;
-  return open_record(partition, shape, whole, whole_chunks * limits::kChunkBytes, location);
+  return open_record(partition, shape, whole, static_cast<uint32_t>(whole_chunks), location);
 }
 
 // The object of `outcome`, wherever it lies now; 0, and no length, if it was evicted to make room.
@@ -256,9 +273,7 @@ Location ObjectStore::find_again(Partition& partition, const WriteRequest& reque
 void ObjectStore::share_whole_chunks(Location from, Location to) noexcept {
   RecordView old_record = view(from);
   RecordView record = view(to);
-  if (!old_record.has(kIsChunked) || !record.has(kIsChunked)) return;
-  uint64_t whole = old_record.value_length() / limits::kChunkBytes;
-  for (uint32_t index = 0; index < whole; ++index) {
+  for (uint32_t index = 0; index < record.shared_count(); ++index) {
     memory_.retain_extent(old_record.extent(index));
     record.chunks()[index] = old_record.chunks()[index];
     ++record.table().allocated_count;

@@ -1,11 +1,14 @@
 #include "store/native/partition.h"
 
+#include <utility>
+
 namespace kvstrata {
 
-Partition::Partition(PoolId id, ObjectStore* store, PoolUsage* usage, PoolStatistics* statistics)
+Partition::Partition(PoolId id, ObjectStore* store, std::shared_ptr<PoolUsage> usage,
+                     PoolStatistics* statistics)
     : id(id),
       index(store),
-      usage(usage),
+      usage(std::move(usage)),
       statistics(statistics),
       store_(store),
       random_(0x9E3779B97F4A7C15u ^ (uint64_t{id} << 32)) {}

@@ -9,15 +9,18 @@ namespace kvstrata {
 
 class Partition final : public EvictionSource {
  public:
-  Partition(PoolId id, ObjectStore* store, PoolUsage* usage, PoolStatistics* statistics);
+  Partition(PoolId id, ObjectStore* store, std::shared_ptr<PoolUsage> usage,
+            PoolStatistics* statistics);
 
   PoolId id;
   PoolSettings settings;
   Index index;
   std::unique_ptr<EvictionPolicy> policy;  // Null: the pool never evicts.
-  PoolUsage* usage;
+  std::shared_ptr<PoolUsage> usage;        // Kept while anything here is charged to it.
   PoolStatistics* statistics;
   EvictedKeys evicted_keys;
+  uint64_t reserved_bytes = 0;  // Charged for open records.
+  bool wants_room = false;      // Has asked the other shards for room below the quota.
   uint64_t expiring_count = 0;
   uint64_t expire_cursor = 0;
 

@@ -65,16 +65,8 @@ bool ObjectStore::evict_one(Partition& partition) noexcept {
   return true;
 }
 
-Status ObjectStore::make_room_in(Partition& partition, uint64_t bytes) noexcept {
-  if (partition.policy == nullptr) return Status::NoSpace;
-  if (partition.index.size() != 0 && evict_one(partition)) return Status::Ok;
-  partition.usage->room_wanted.store(bytes, std::memory_order_relaxed);
-  return Status::Busy;  // The other shards hold what fills the quota: they evict.
-}
-
 bool ObjectStore::make_progress() noexcept {
-  if (!dropped_.empty()) {
-    drop_step();
+  if (drop_step()) {
     ++reclaim_count_;
     return true;
   }
@@ -153,7 +145,7 @@ void ObjectStore::drain_resident(const ShardMemory::Resident& resident) noexcept
   Location record = resident.is_cell ? resident.offset : resident.owner;
   if (record == kNobody) return;
   if (!is_movable(record) || resident.reference_count > 1) return;
-  Partition* owner = partition(static_cast<PoolId>(view(record).header().pool));
+  Partition* owner = partitions_[view(record).header().pool_place].get();
   if (owner == nullptr) return;  // A dropped pool's: drop_step gets there.
   bool moved = resident.is_cell || resident.offset == record
                    ? move_record(*owner, record)
@@ -224,23 +216,7 @@ bool ObjectStore::give_back_wanted() noexcept {
   return draining_ != kNoSegment || memory_.statistics().segment_bytes_held < held_before_drain_;
 }
 
-// Another shard has no object of its own left to evict in a pool that is at its quota.
-bool ObjectStore::make_room_for_others() noexcept {
-  for (const auto& partition : partitions_) {
-    if (partition == nullptr || partition->policy == nullptr) continue;
-    uint64_t wanted = partition->usage->room_wanted.load(std::memory_order_relaxed);
-    if (wanted == 0) continue;
-    uint32_t step = 0;
-    while (step < kMaintainStep && over_quota(*partition, wanted) && evict_one(*partition)) ++step;
-    if (step == kMaintainStep) return true;
-    if (over_quota(*partition, wanted)) continue;  // What is left is with others still.
-    partition->usage->room_wanted.store(0, std::memory_order_relaxed);
-  }
-  return false;
-}
-
 bool ObjectStore::keep_head_room() noexcept {
-  if (!dropped_.empty()) return false;  // They go first.
   uint64_t total = uint64_t{segments_->segment_count()} * segments_->segment_bytes();
   uint64_t head_room = total / shard_count_ / kHeadRoomDivisor;
   for (uint32_t step = 0; step < kMaintainStep; ++step) {
@@ -273,22 +249,28 @@ bool ObjectStore::expire_step() noexcept {
   return expired >= kExpireStep / 4;
 }
 
+// True while dropped pools have objects. Those whose writes are still under way are kept beyond
+// that, since their open records name them.
 bool ObjectStore::drop_step() noexcept {
-  if (dropped_.empty()) return false;
-  Partition& partition = *dropped_.back();
+  std::erase_if(dropped_, [](const auto& each) {
+    return each->index.size() == 0 && each->reserved_bytes == 0;
+  });
+  auto next =
+      std::ranges::find_if(dropped_, [](const auto& each) { return each->index.size() != 0; });
+  if (next == dropped_.end()) return false;
+  Partition& partition = **next;
   partition.index.scan(0, kMaintainStep,
                        [&](Location location) { unlink(partition, hash_at(location), location); });
-  if (partition.index.size() == 0) dropped_.pop_back();
-  return !dropped_.empty();
+  return true;
 }
 
 bool ObjectStore::maintain() noexcept {
   bool expiring = expire_step();
   bool dropping = drop_step();
-  bool making_room = make_room_for_others();
+  bool evicting_for_quotas = keep_to_quotas();
   bool draining = give_back_wanted();
-  bool evicting = keep_head_room();
-  return expiring || dropping || making_room || draining || evicting;
+  bool evicting = !dropping && keep_head_room();  // What was dropped goes first.
+  return expiring || dropping || evicting_for_quotas || draining || evicting;
 }
 
 }  // namespace kvstrata

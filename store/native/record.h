@@ -13,13 +13,20 @@
 
 #include "store/limits.h"
 #include "store/native/index.h"
+#include "tiering/native/cell_classes.h"
 #include "tiering/native/eviction.h"
 #include "tiering/native/shard_memory.h"
 #include "transport/native/bytes.h"
 
 namespace kvstrata {
 
-using PoolId = uint16_t;
+// Names a pool for ever: a place among the node's pools and, above it, a number that no other pool
+// at that place has had. Who still holds the id of a dropped pool cannot meet the next one with it.
+using PoolId = uint64_t;
+
+constexpr uint16_t place_of(PoolId pool) noexcept {
+  return static_cast<uint16_t>(pool % limits::kPoolCountMax);
+}
 
 // Where a chunk rests. The kind is in the top 4 bits; version 1 knows DRAM extents only.
 enum class ChunkPlace : uint8_t { None = 0, Dram = 1 };
@@ -46,9 +53,9 @@ static_assert(sizeof(Chunk) == 16);
 
 struct RecordHeader {
   uint64_t version : 48;
-  uint64_t pool : 10;
+  uint64_t pool_place : 10;
   uint64_t flags : 6;
-  uint64_t eviction_word : 32;
+  uint64_t eviction_word : 32;  // While open: `shared_count`.
   uint64_t key_length : 13;
   uint64_t inline_length : 14;  // Of the value, when it is inside the record.
   uint64_t frequency : 4;
@@ -96,6 +103,8 @@ struct RecordShape {
     if (fits_inline()) return fixed_bytes() + 8 + value_length;
     return fixed_bytes() + sizeof(ChunkTableHeader) + chunk_count() * sizeof(Chunk);
   }
+  // What it takes of the arena: its cell or extent, and its chunks' extents.
+  uint64_t memory_bytes() const noexcept;
 };
 
 // Reads and writes a record where it lies.
@@ -158,6 +167,9 @@ class RecordView {
   uint64_t checksum(uint32_t index) const noexcept {
     return has(kIsChunked) ? chunks()[index].checksum : inline_checksum();
   }
+  // Of an open record: so many of its first chunks are those of the object that it will replace.
+  uint32_t shared_count() const noexcept { return static_cast<uint32_t>(header().eviction_word); }
+  void set_shared_count(uint32_t count) const noexcept { header().eviction_word = count; }
   // The extent that holds a chunk, as it was allocated.
   Extent extent(uint32_t index) const noexcept {
     return {chunks()[index].location.offset(), extent_bytes(chunk_length(index))};
@@ -181,10 +193,21 @@ class RecordView {
   std::byte* at_;
 };
 
+inline uint64_t RecordShape::memory_bytes() const noexcept {
+  uint64_t bytes = record_bytes();
+  uint64_t own = bytes > limits::kRecordBytesInlineMax
+                     ? RecordView::extent_bytes(bytes)
+                     : kCellClasses[kCellClassByWords[(bytes + 7) / kCellAlignment]].cell_bytes;
+  if (fits_inline()) return own;
+  uint64_t whole_chunks = value_length / limits::kChunkBytes;
+  uint64_t ragged = value_length % limits::kChunkBytes;
+  return own + whole_chunks * limits::kChunkBytes + RecordView::extent_bytes(ragged);
+}
+
 inline void RecordView::format(const RecordShape& shape, PoolId pool,
                                bool in_extent) const noexcept {
   header() = RecordHeader{};
-  header().pool = pool;
+  header().pool_place = place_of(pool);
   header().key_length = shape.key_length;
   uint64_t flags = kOpen;
   if (shape.has_expiry) flags |= kHasExpiry;

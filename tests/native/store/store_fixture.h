@@ -57,7 +57,7 @@ class StoreFixture {
   }
 
   Partition& add_pool(PoolId id, EvictionKind eviction, uint64_t quota_bytes = 0,
-                      bool immutable = false, PoolUsage* shared_usage = nullptr) {
+                      bool immutable = false, std::shared_ptr<PoolUsage> shared_usage = nullptr) {
     PoolSettings settings;
     settings.name = std::to_string(id);
     settings.eviction = eviction;
@@ -65,8 +65,8 @@ class StoreFixture {
     settings.immutable = immutable;
     auto& books = pools[id];
     if (books == nullptr) books = std::make_unique<Books>();
-    PoolUsage* usage = shared_usage != nullptr ? shared_usage : &books->usage;
-    store.set_pool(id, settings, usage, &books->statistics);
+    if (shared_usage != nullptr) books->usage = shared_usage;
+    store.set_pool(id, settings, books->usage, &books->statistics);
     return *store.partition(id);
   }
 
@@ -160,10 +160,22 @@ class StoreFixture {
     return sum;
   }
 
+  // What is charged to the pools is their objects and the writes under way. Not for pools that are
+  // shared with other shards.
+  void check_charges() const {
+    uint64_t charged_bytes = 0;
+    for (const auto& [id, books] : pools) charged_bytes += books->usage->bytes.load();
+    REQUIRE(charged_bytes == pool_bytes() + store.reserved_bytes());
+  }
+
   // With nothing stored, open or read, every byte is back.
   void check_empty() {
+    check_charges();
+    for (const auto& [id, books] : pools) {
+      CHECK(books->statistics.objects.value() == 0);
+      CHECK(books->statistics.bytes.value() == 0);
+    }
     CHECK(used_bytes() == 0);
-    CHECK(pool_bytes() == 0);
     CHECK(store.reserved_bytes() == 0);
     CHECK(statistics.held_bytes.value() <= segments->segment_bytes());
     CHECK(segments->free_count() * segments->segment_bytes() + statistics.held_bytes.value() ==
@@ -171,7 +183,7 @@ class StoreFixture {
   }
 
   struct Books {
-    PoolUsage usage;
+    std::shared_ptr<PoolUsage> usage = std::make_shared<PoolUsage>();
     PoolStatistics statistics;
   };
   std::shared_ptr<SegmentPool> segments;

@@ -128,54 +128,6 @@ TEST_CASE("memory in the hands of writers and readers is not waited for without 
   CHECK(store.put(pool, "more", make_value(kChunk, 1)).status == Status::Ok);
 }
 
-TEST_CASE("a pool keeps to its quota, and only its own objects pay for it") {
-  StoreFixture store(kMemory);
-  Partition& other = store.add_pool(0, EvictionKind::Lru);
-  store.put(other, "key", make_value(1000, 1));
-  constexpr uint64_t kQuota = 1 << 20;
-  Partition& pool = store.add_pool(1, EvictionKind::Lru, kQuota);
-  for (uint32_t i = 0; i < 500; ++i) {
-    REQUIRE(store.put(pool, std::to_string(i), make_value(i * 50, i)).status == Status::Ok);
-    REQUIRE(pool.bytes() <= kQuota + limits::kPageBytes);
-  }
-  CHECK(pool.bytes() > kQuota / 2);
-  CHECK(store.put(pool, "all", Value(kQuota + 1)).status == Status::TooLarge);
-  CHECK(store.get(other, "key"));
-  CHECK(store.pools[0]->statistics.evictions.value() == 0);
-  Partition& fixed = store.add_pool(2, EvictionKind::None, kQuota);
-  Status status = Status::Ok;
-  uint32_t count = 0;
-  for (; status == Status::Ok; ++count) {
-    status = store.put(fixed, std::to_string(count), make_value(10'000, count)).status;
-  }
-  CHECK(status == Status::NoSpace);
-  CHECK(count > 60);
-}
-
-TEST_CASE("a quota is shared by the shards: who has nothing to evict is given room by the others") {
-  std::shared_ptr<SegmentPool> memory = make_pool(kMemory);
-  StoreFixture full(memory, 2);
-  StoreFixture empty(memory, 2);
-  PoolUsage usage;
-  constexpr uint64_t kQuota = 2 << 20;
-  Partition& full_pool = full.add_pool(0, EvictionKind::Lru, kQuota, false, &usage);
-  Partition& empty_pool = empty.add_pool(0, EvictionKind::Lru, kQuota, false, &usage);
-  for (uint32_t i = 0; i < 300; ++i) full.put(full_pool, std::to_string(i), make_value(10'000, i));
-  CHECK(usage.bytes.load() > kQuota - 30'000);
-  empty.while_busy = [&] { full.store.maintain(); };
-  for (uint32_t i = 0; i < 3; ++i) {
-    Value value = make_value(kChunk, i);
-    REQUIRE(empty.put(empty_pool, std::to_string(i), value).status == Status::Ok);
-    CHECK(usage.bytes.load() <= kQuota + limits::kPageBytes);
-  }
-  CHECK(empty.get(empty_pool, "2") == make_value(kChunk, 2));
-  CHECK(full.pools[0]->statistics.evictions.value() > 0);
-  // Once there is room, nobody goes on evicting.
-  uint64_t evictions = full.pools[0]->statistics.evictions.value();
-  while (full.store.maintain()) continue;
-  CHECK(full.pools[0]->statistics.evictions.value() - evictions < 2);
-}
-
 TEST_CASE("a shard that needs memory gets segments that another can spare") {
   std::shared_ptr<SegmentPool> memory = make_pool(kMemory);
   StoreFixture rich(memory, 2);

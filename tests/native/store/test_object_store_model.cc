@@ -18,11 +18,21 @@ struct Expected {
 };
 
 struct PoolModel {
-  PoolId id = 0;
-  bool may_evict = true;
+  PoolId id = 0;  // Another one whenever the pool was dropped and is made again.
+  EvictionKind eviction = EvictionKind::Lru;
+  uint64_t quota_bytes = 0;
   bool immutable = false;
-  std::map<std::string, Expected> objects;
+  bool dropped = false;
+  std::map<std::string, Expected> objects = {};
   uint64_t lost = 0;  // Gone without a word.
+
+  bool may_evict() const { return eviction != EvictionKind::None; }
+};
+
+struct Writer {
+  PoolModel* pool;
+  PoolId id;  // When it began.
+  OpenWrite write;
 };
 
 // References on an object's chunks, and what must lie there until they are given back.
@@ -34,15 +44,26 @@ struct Reader {
 class Model {
  public:
   Model(uint64_t memory_bytes, uint64_t seed) : store_(memory_bytes), random_(seed) {
-    add_pool(0, EvictionKind::Lru, 0, false);
-    add_pool(1, EvictionKind::S3Fifo, 0, false);
-    add_pool(2, EvictionKind::None, memory_bytes / 4, false);
-    add_pool(3, EvictionKind::Lru, memory_bytes / 8, true);
-    add_pool(4, EvictionKind::None, 0, false);
+    models_ = {{.id = 0, .eviction = EvictionKind::Lru},
+               {.id = 1, .eviction = EvictionKind::S3Fifo},
+               {.id = 2, .eviction = EvictionKind::None, .quota_bytes = memory_bytes / 4},
+               {.id = 3, .quota_bytes = memory_bytes / 8, .immutable = true},
+               {.id = 4, .eviction = EvictionKind::None},
+               {.id = 5, .eviction = EvictionKind::S3Fifo, .quota_bytes = memory_bytes / 8}};
+    for (const PoolModel& pool : models_) add_pool(pool);
+    // Writes under way may fill a quota alone: then one of them ends at last.
+    store_.while_busy = [this] {
+      if (store_.busy_count > 10 && !writers_.empty()) abort_write();
+    };
   }
 
   void step() {
     PoolModel& pool = models_[random_() % models_.size()];
+    if (random_() % 200 == 0) drop(pool);
+    if (pool.dropped) {
+      make_again(pool);
+      return;
+    }
     Partition& partition = *store_.store.partition(pool.id);
     std::string key = "key" + std::to_string(random_() % 200);
     uint32_t dice = random_() % 16;
@@ -61,20 +82,28 @@ class Model {
 
   // With writes and readers out of the way, what is used is what the pools say.
   void check_quiet() {
-    while (!writes_.empty()) end_write();
+    while (!writers_.empty()) end_write();
     while (!readers_.empty()) end_read();
     CHECK(store_.used_bytes() == store_.pool_bytes());
     CHECK(store_.store.reserved_bytes() == 0);
-    for (PoolModel& pool : models_) check_pool(pool);
+    for (PoolModel& pool : models_) {
+      if (!pool.dropped) check_pool(pool);
+    }
   }
 
   void check_removed() {
     check_quiet();
     for (PoolModel& pool : models_) {
+      for (uint32_t turn = 0; pool.dropped; ++turn) {
+        REQUIRE(turn < 1000);
+        make_again(pool);
+      }
       Partition& partition = *store_.store.partition(pool.id);
       for (const auto& [key, expected] : pool.objects) store_.remove(partition, key);
       CHECK(partition.index.size() == 0);
       CHECK(partition.expiring_count == 0);
+      CHECK(partition.reserved_bytes == 0);
+      CHECK(partition.usage->bytes.load() == 0);
     }
     CHECK(!store_.store.has_expiring());
     store_.check_empty();
@@ -85,15 +114,35 @@ class Model {
     for (const auto& [id, books] : store_.pools) sum += books->statistics.evictions.value();
     return sum;
   }
+  uint64_t pools_made() const { return store_.pools.size(); }
 
  private:
-  void add_pool(PoolId id, EvictionKind eviction, uint64_t quota_bytes, bool immutable) {
-    store_.add_pool(id, eviction, quota_bytes, immutable);
-    PoolModel model;
-    model.id = id;
-    model.may_evict = eviction != EvictionKind::None;
-    model.immutable = immutable;
-    models_.push_back(std::move(model));
+  void add_pool(const PoolModel& pool) {
+    store_.add_pool(pool.id, pool.eviction, pool.quota_bytes, pool.immutable);
+  }
+
+  void drop(PoolModel& pool) {
+    store_.store.drop_pool(pool.id);
+    REQUIRE(store_.store.partition(pool.id) == nullptr);
+    pool.dropped = true;
+    pool.objects.clear();
+    pool.lost = 0;
+  }
+
+  // At the same place, once nothing of the dropped one is left there.
+  void make_again(PoolModel& pool) {
+    store_.store.maintain();
+    const auto& books = *store_.pools.at(pool.id);
+    bool writing =
+        std::ranges::any_of(writers_, [&](const Writer& writer) { return writer.id == pool.id; });
+    if (writing) REQUIRE(books.usage.use_count() > 1);
+    if (books.usage.use_count() > 1) return;
+    REQUIRE(books.usage->bytes.load() == 0);
+    REQUIRE(books.statistics.objects.value() == 0);
+    REQUIRE(books.statistics.bytes.value() == 0);
+    pool.dropped = false;
+    pool.id += limits::kPoolCountMax;
+    add_pool(pool);
   }
 
   Value random_value() {
@@ -124,7 +173,7 @@ class Model {
   // The store has no such object: the model forgets it too, and counts it unless it had expired.
   void note_absent(PoolModel& pool, const std::string& key) {
     if (is_there(pool, key)) {
-      REQUIRE(pool.may_evict);
+      REQUIRE(pool.may_evict());
       ++pool.lost;
     }
     pool.objects.erase(key);
@@ -223,24 +272,30 @@ class Model {
   }
 
   void begin_write(PoolModel& pool, const std::string& key) {
-    if (writes_.size() >= 4) return;
+    if (writers_.size() >= 4) return;
     OpenWrite write{.key = key, .value = random_value()};
     Partition& partition = *store_.store.partition(pool.id);
     if (store_.open(partition, &write) != Status::Ok) return;
-    writes_.push_back({pool.id, std::move(write)});
+    writers_.push_back({&pool, pool.id, std::move(write)});
   }
 
   void end_write() {
-    if (writes_.empty()) return;
-    std::swap(writes_.front(), writes_[random_() % writes_.size()]);
-    auto [id, write] = std::move(writes_.front());
-    writes_.pop_front();
-    if (random_() % 2 == 0) {
-      store_.store.abort(write.location);
+    if (writers_.empty()) return;
+    std::swap(writers_.front(), writers_[random_() % writers_.size()]);
+    Partition* partition = store_.store.partition(writers_.front().id);
+    if (partition == nullptr || random_() % 2 == 0) {
+      abort_write();
       return;
     }
-    CommitOutcome outcome = store_.commit(*store_.store.partition(id), &write);
-    settle(models_[id], write.key, outcome, {std::move(write.value)}, false);
+    auto [pool, id, write] = std::move(writers_.front());
+    writers_.pop_front();
+    CommitOutcome outcome = store_.commit(*partition, &write);
+    settle(*pool, write.key, outcome, {std::move(write.value)}, false);
+  }
+
+  void abort_write() {
+    store_.store.abort(writers_.front().write.location);
+    writers_.pop_front();
   }
 
   void begin_read(Partition& partition, const std::string& key) {
@@ -275,16 +330,18 @@ class Model {
   }
 
   void check_books() {
-    uint64_t pool_bytes = 0;
     for (PoolModel& pool : models_) {
+      if (pool.dropped) continue;
       Partition& partition = *store_.store.partition(pool.id);
       const auto& books = *store_.pools.at(pool.id);
       REQUIRE(partition.index.size() == books.statistics.objects.value());
-      REQUIRE(books.usage.bytes.load() == books.statistics.bytes.value());
-      if (!pool.may_evict) REQUIRE(books.statistics.evictions.value() == 0);
-      pool_bytes += books.statistics.bytes.value();
+      uint64_t charged_bytes = books.usage->bytes.load();
+      REQUIRE(charged_bytes == books.statistics.bytes.value() + partition.reserved_bytes);
+      if (pool.quota_bytes != 0) REQUIRE(charged_bytes <= pool.quota_bytes);
+      if (!pool.may_evict()) REQUIRE(books.statistics.evictions.value() == 0);
     }
-    REQUIRE(store_.used_bytes() >= pool_bytes);
+    store_.check_charges();
+    REQUIRE(store_.used_bytes() >= store_.pool_bytes());
   }
 
   void check_pool(PoolModel& pool) {
@@ -299,8 +356,8 @@ class Model {
 
   StoreFixture store_;
   std::mt19937_64 random_;
-  std::deque<PoolModel> models_;
-  std::deque<std::pair<PoolId, OpenWrite>> writes_;
+  std::vector<PoolModel> models_;
+  std::deque<Writer> writers_;
   std::deque<Reader> readers_;
 };
 
@@ -316,6 +373,7 @@ TEST_CASE("random work on an object store agrees with a map") {
       if (step % 500 == 499) model.check_quiet();
     }
     CHECK(model.evictions() > 50);
+    CHECK(model.pools_made() > 10);
     model.check_removed();
   }
 }

@@ -284,24 +284,31 @@ void Shard::perform_for(const Work& work) {
 
 void Shard::work_done(const Work& work) { work.command->session->on_work_done(work); }
 
-// Writes that wait for memory, oldest first.
+// Writes that wait for memory, oldest first. Where one gets nowhere those of its pool behind it
+// wait on, but other pools' do not: it may be a quota that it waits for.
 void Shard::retry_waiting() {
   uint64_t reclaimed = store_.reclaim_count();
-  while (!waiting_.empty() && TurnWatch::monotonic_ns() - now_ns_ < kRetryNs) {
-    Work work = waiting_.front();
+  std::vector<PoolId> stuck;
+  for (size_t at = 0; at < waiting_.size() && TurnWatch::monotonic_ns() - now_ns_ < kRetryNs;) {
+    Work work = waiting_[at];
+    bool overdue = now_ns_ >= work.command->deadline_ns;
+    if (!overdue && std::ranges::find(stuck, work.command->pool) != stuck.end()) {
+      ++at;
+      continue;
+    }
     uint64_t before = store_.reclaim_count();
     Status status = perform(store_, store_.partition(work.command->pool), index_, work);
-    if (status == Status::Busy && now_ns_ < work.command->deadline_ns) {
-      if (store_.reclaim_count() == before) {
-        wake_others();
-        break;
-      }
+    if (status == Status::Busy && !overdue) {
+      if (store_.reclaim_count() != before) continue;
+      stuck.push_back(work.command->pool);
+      ++at;
       continue;
     }
     if (status == Status::Busy) give_up(store_, work);
-    waiting_.pop_front();
+    waiting_.erase(waiting_.begin() + static_cast<ptrdiff_t>(at));
     send_home(work);
   }
+  if (!stuck.empty()) wake_others();
   progressing_ = !waiting_.empty() && store_.reclaim_count() != reclaimed;
 }
 

@@ -1,8 +1,18 @@
 """Peers and limits that could make a node's loop go round for nothing, or work for nobody."""
 
+import socket
+import struct
 import time
 
-from tests.e2e.nodes import MIB, STALL_MS, AttackedNode, attacked_node, node_process, wait_until
+from tests.e2e.nodes import (
+    MIB,
+    STALL_MS,
+    AttackedNode,
+    attacked_node,
+    node_process,
+    pool,
+    wait_until,
+)
 from tests.e2e.reference_client import RawConnection, RefusedError, client_hello
 from tests.unit.transport import reference_decoder as wire
 from tests.unit.transport.reference_decoder import Request
@@ -39,6 +49,54 @@ def test_a_peer_that_is_done_with_leaves_the_loop_quiet() -> None:
         assert turns_per_s(node) < TURNS_PER_S_MAX
         for client in clients:
             client.close()
+
+
+def begin_put(client: RawConnection, key: bytes, size: int) -> bytes:
+    """Announce a value and send its first bytes; returns the rest."""
+    entry = wire.put_entry(key, bytes(size), client.chunk_bytes)
+    client.send(Request(wire.PUT, 1, [entry], size).encode() + bytes(100))
+    return bytes(size - 100)
+
+
+def waiting_put_count(node: AttackedNode) -> int:
+    return node.counters()["memory_waits"]
+
+
+def test_a_peer_that_vanished_while_its_put_waits_leaves_the_loop_quiet() -> None:
+    small = pool("small", quota_bytes=10 * MIB)
+    with attacked_node(pool(), small, stall_ms_max=20 * STALL_MS) as node:
+        with RawConnection(node.port, client_hello("small")) as holder:
+            begin_put(holder, b"k", 8 * MIB)
+            wait_until(lambda: node.counters()["reserved_bytes"] >= 8 * MIB)
+            writer = RawConnection(node.port, client_hello("small"))
+            begin_put(writer, b"new", 8 * MIB)
+            wait_until(lambda: waiting_put_count(node) > 0)
+            with_reset = struct.pack("ii", 1, 0)
+            writer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, with_reset)
+            writer.close()
+            time.sleep(0.1)
+            assert turns_per_s(node) < 2 * TURNS_PER_S_MAX  # Looks for room each millisecond.
+
+
+def test_a_put_that_waits_for_its_pools_quota_holds_up_no_other_pool() -> None:
+    pools = [pool("first", quota_bytes=10 * MIB), pool("second", quota_bytes=10 * MIB)]
+    with (
+        attacked_node(pool(), *pools, stall_ms_max=20 * STALL_MS) as node,
+        RawConnection(node.port, client_hello("first")) as first_holder,
+        RawConnection(node.port, client_hello("first")) as first,
+        RawConnection(node.port, client_hello("second")) as second_holder,
+        RawConnection(node.port, client_hello("second")) as second,
+    ):
+        begin_put(first_holder, b"k", 8 * MIB)
+        rest = begin_put(second_holder, b"k", 8 * MIB)
+        wait_until(lambda: node.counters()["reserved_bytes"] >= 16 * MIB)
+        begin_put(first, b"new", 8 * MIB)
+        wait_until(lambda: waiting_put_count(node) == 1)
+        behind = begin_put(second, b"new", 8 * MIB)
+        wait_until(lambda: waiting_put_count(node) == 2)
+        second_holder.send(rest)  # It is stored, so there is something to evict.
+        second.send(behind)
+        assert second.read_completion()[0].status == 0
 
 
 def test_answers_of_other_shards_are_made_only_as_far_as_the_budget() -> None:

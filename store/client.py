@@ -110,6 +110,11 @@ class Store:
         """How bytes travel, and why so."""
         return TCP
 
+    @property
+    def value_bytes_max(self) -> int:
+        """Bytes of the largest value that the node could hold; a pool's quota may allow less."""
+        return self._pool.value_bytes_max
+
     def put(
         self,
         key: Key,

@@ -5,10 +5,12 @@ import json
 import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+import kvstrata
 from kvstrata import _kernel
 from tests.e2e.command import COMMAND, Node, StartNode, environment, run
 
@@ -252,6 +254,24 @@ def test_bench_on_keys_that_are_there(node: Node) -> None:
     assert missing.code == 4
     assert "were absent" in missing.error
     assert len(node.run("ls", "mine-").text.splitlines()) == 3
+
+
+def test_bench_removes_its_keys_when_it_is_terminated(node: Node) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "bench", node.url, "--seconds", "50", "--key-count", "10"], env=environment()
+    ) as bench:
+        await_keys(node, "kvstrata-bench")
+        bench.terminate()
+        assert bench.wait(timeout=30) == 143
+    assert node.run("ls", "kvstrata-bench").text == ""
+
+
+def await_keys(node: Node, prefix: str) -> None:
+    deadline = time.monotonic() + 30
+    with kvstrata.connect(node.url) as store:
+        while not any(store.scan(prefix)):
+            assert time.monotonic() < deadline, f"no key {prefix}... within 30 s"
+            time.sleep(0.05)
 
 
 def test_doctor() -> None:

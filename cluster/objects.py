@@ -20,6 +20,7 @@ from kvstrata.cluster.exit_codes import NotFoundError
 from kvstrata.cluster.output import console, print_json, table
 from kvstrata.store.client import Store
 from kvstrata.store.errors import UsageError
+from kvstrata.store.streams import read_whole
 from kvstrata.store.units import format_size, parse_duration
 
 _STREAM: Final = "-"
@@ -75,7 +76,7 @@ def put(
         if text is None and path != _STREAM:
             result = store.put_file(key, path, seconds, if_absent)
         else:
-            value = sys.stdin.buffer.read() if text is None else text.encode()
+            value = _from_stream(store) if text is None else text.encode()
             result = store.put(key, value, seconds, if_absent)
     if as_json:
         print_json(
@@ -196,6 +197,10 @@ def exists(address: str | None, key_texts: Sequence[str], *, as_hex: bool, as_js
     missing = [text for text, there in zip(key_texts, found, strict=True) if not there]
     if missing:
         raise _absent(missing)
+
+
+def _from_stream(store: Store) -> bytearray:
+    return read_whole(sys.stdin.buffer, "standard input", store.value_bytes_max)
 
 
 def _get_to_stream(store: Store, key: bytes, key_text: str, stream: BinaryIO) -> None:

@@ -38,7 +38,8 @@ def get(
 ) -> None:
     """Read a value into a file or to standard output.
 
-    A file appears whole or not at all. Ends with status 4 if the key is absent.
+    A file appears whole or not at all; a pipe or a device is written to. Ends with status 4 if the
+    key is absent.
     """
     from kvstrata.cluster import objects
 

@@ -75,6 +75,20 @@ def test_put_and_get_of_files(node: Node, large_file: Path, tmp_path: Path) -> N
     assert hashlib.sha256(streamed).digest() == hashlib.sha256(large_file.read_bytes()).digest()
 
 
+def test_input_without_an_end_is_refused(node: Node) -> None:
+    with open("/dev/zero", "rb") as zeros:
+        endless = subprocess.run(
+            [*COMMAND, "put", "endless", "--url", node.url],
+            stdin=zeros,
+            capture_output=True,
+            timeout=60,
+            env=environment(),
+        )
+    assert b"standard input has more than" in endless.stderr
+    assert "/dev/zero has more than" in node.run("put", "endless", "/dev/zero").error
+    assert node.run("exists", "endless").code == 4
+
+
 def test_put_outcomes(node: Node) -> None:
     assert node.run("put", "o", "--text", "a").text == "o: created, 1 B\n"
     assert node.run("put", "o", "--text", "bc").text == "o: replaced, 2 B\n"

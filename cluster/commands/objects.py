@@ -57,7 +57,9 @@ def put(
     ttl: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Expire after it: 500ms, 30s, 1h, 7d.", show_default=False
+            metavar="TIME",
+            help="Expire after it: 500ms, 30s, 1h, 7d; 0 is never.",
+            show_default=False,
         ),
     ] = None,
     if_absent: Annotated[
@@ -84,6 +86,9 @@ def rm(
         str | None,
         typer.Option(help="Remove all keys that begin so, too.", show_default=False),
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Let an empty prefix remove the whole pool.")
+    ] = False,
     url: Url = None,
     as_hex: Hex = False,
     json: Json = False,
@@ -94,7 +99,7 @@ def rm(
     """
     from kvstrata.cluster import objects
 
-    objects.remove(url, keys or [], prefix, as_hex=as_hex, as_json=json)
+    objects.remove(url, keys or [], prefix, all_keys=yes, as_hex=as_hex, as_json=json)
 
 
 def ls(

@@ -102,12 +102,26 @@ def test_ttl(node: Node) -> None:
     assert 3590 < stat["ttl"] <= 3600
 
 
+def test_a_ttl_of_0_is_forever(node: Node) -> None:
+    node.run("pool", "create", "brief", "--ttl", "1h")
+    url = node.url.replace("://", "://brief@")
+    run("put", "k", "--text", "x", "--ttl", "0", "--url", url)
+    assert run("stat", "k", "--json", "--url", url).json()[0]["ttl"] is None
+    node.run("pool", "drop", "brief", "--yes")
+    long = node.run("put", "k", "--text", "x", "--ttl", "999999999d")
+    assert long.error == (
+        "error: --ttl is at most 10000000000 seconds, not '999999999d'; 0 is never\n"
+    )
+
+
 def test_absent_keys_end_with_4(node: Node, tmp_path: Path) -> None:
     for command in (["get", "no"], ["get", "no", tmp_path / "no"], ["rm", "no"], ["stat", "no"]):
         done = node.run(*command)
         assert done.code == 4
         assert done.error == "error: there is no key 'no': kvstrata ls shows what there is\n"
     assert not (tmp_path / "no").exists()
+    assert node.run("stat", "no").text == ""
+    assert node.run("rm", "no", "nor").error.startswith("error: there are no keys 'no', 'nor': ")
     assert node.run("exists", "no").text == "absent  no\n"
     assert node.run("exists", "no").code == 4
 
@@ -129,6 +143,25 @@ def test_ls_and_rm(node: Node) -> None:
     assert node.run("rm", "ls/a", "--json").json() == {"removed": 1, "missing": []}
     assert node.run("rm", "--prefix", "ls/").text == "removed 2\n"
     assert node.run("ls", "ls/").text == ""
+
+
+def test_an_empty_prefix_removes_nothing_unasked(node: Node) -> None:
+    node.run("put", "kept", "--text", "x")
+    refused = node.run("rm", "--prefix", "")
+    assert refused.code == 2
+    assert "give --yes" in refused.error
+    assert node.run("exists", "kept").code == 0
+    assert node.run("rm", "--prefix", "", "--yes").code == 0
+    assert node.run("ls").text == ""
+
+
+def test_keys_that_a_terminal_would_obey(node: Node) -> None:
+    key = "\x1b[31m:smile:"
+    assert node.run("put", key, "--text", "x").text == r"\x1b[31m:smile:: created, 1 B" + "\n"
+    assert r"\x1b[31m:smile:" in node.run("ls", key).text
+    assert r"\x1b[31m:smile:" in node.run("stat", key).text
+    assert node.run("ls", key, "--json").json()["key"] == key
+    assert node.run("exists", key).text == r"there   \x1b[31m:smile:" + "\n"
 
 
 def test_keys_in_hexadecimal(node: Node) -> None:
@@ -198,7 +231,7 @@ def test_an_immutable_pool_refuses_with_5(node: Node) -> None:
     assert run("put", "k", "--text", "a", "--url", url).code == 0
     refused = run("put", "k", "--text", "b", "--url", url)
     assert refused.code == 5
-    assert "immutable" in refused.error
+    assert "put only if absent, or append" in refused.error
 
 
 def test_config(tmp_path: Path) -> None:

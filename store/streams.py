@@ -161,7 +161,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         OSError: the path is a folder, or no file can be made there.
     """
     mode = _mode(path)
-    if mode is not None and not stat.S_ISREG(mode):
+    if not _replaceable(path, mode):
         with open(path, "wb") as file:  # A folder is refused here.
             yield file
         return
@@ -195,8 +195,14 @@ def _mode(path: Path) -> int | None:
 
 def restart_count_max(path: Path) -> int:
     """How often a copy to the path may begin again: what went into a pipe cannot be taken back."""
-    mode = _mode(path)
-    return _RESTART_COUNT_MAX if mode is None or stat.S_ISREG(mode) else 0
+    return _RESTART_COUNT_MAX if _replaceable(path, _mode(path)) else 0
+
+
+def _replaceable(path: Path, mode: int | None) -> bool:
+    folder = path.parent.resolve()
+    if folder == Path("/dev") or folder.is_relative_to("/proc"):
+        return False  # As /dev/stdout: the file it leads to is open elsewhere, and to stay so.
+    return mode is None or stat.S_ISREG(mode)
 
 
 def to_disk(file: BinaryIO) -> None:

@@ -149,6 +149,13 @@ def test_a_pipe_is_written_to(store: kvstrata.Store, tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
+def test_a_file_that_is_open_elsewhere_is_written_to(store: kvstrata.Store, tmp_path: Path) -> None:
+    store.put("key", DATA)
+    with open(tmp_path / "open", "w+b") as file:
+        store.get_file("key", f"/dev/fd/{file.fileno()}")
+        assert file.read() == DATA
+
+
 def test_what_went_into_a_device_is_not_written_again(
     store: kvstrata.Store, node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:

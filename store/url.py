@@ -16,6 +16,10 @@ _SPIN_US_DEFAULT: Final = 100
 _SPIN_US_MAX: Final = 10_000
 
 _NAMES: Final = ("transport", "verify", "spin", "timeout", "client_name")  # In the query.
+_ENCODE: Final = (
+    "in a secret, write each character that is neither letter nor digit percent-encoded, so / as"
+    " %2F, ? as %3F, # as %23, [ as %5B, % as %25"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +65,8 @@ def parse(url: str) -> Target:
     Raises:
         UsageError: it is malformed, or asks for what this version does not have.
     """
+    parts = _split(url)
     try:
-        parts = urlsplit(url)
-        _check_reserved(url, parts)
         port = parts.port
     except ValueError as error:
         raise UsageError(f"{_masked(url)} is not a URL: {error}") from error
@@ -131,14 +134,18 @@ def check_timeout(timeout: float) -> float:
     return timeout
 
 
-def _check_reserved(url: str, parts: SplitResult) -> None:
-    """Tell a secret that ended early; in other errors, what follows in it could be shown."""
+def _split(url: str) -> SplitResult:
+    """The parts. A secret that ends early is told here: other errors could show what follows."""
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        if "@" not in url:
+            raise UsageError(f"{url!r} is not a URL: {error}") from error
+        raise UsageError(f"{_masked(url)} is not a URL: {_ENCODE}") from None
     first_name = parts.query.partition("=")[0]
     if "@" in parts.path + parts.fragment or ("@" in parts.query and first_name not in _NAMES):
-        raise UsageError(
-            f"{_masked(url)} has one of / ? # before the @: in a secret, write each character that"
-            " is not a letter or a digit percent-encoded, so / as %2F, ? as %3F, # as %23, % as %25"
-        )
+        raise UsageError(f"{_masked(url)} has one of / ? # before the @: {_ENCODE}")
+    return parts
 
 
 def _query(text: str) -> Settings:

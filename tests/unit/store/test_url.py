@@ -75,10 +75,11 @@ def test_the_secret_is_never_shown() -> None:
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("secret", ["hun/ter2", "hun#ter2", "hun?ter2", "hun/?ter2", "1/hunter2"])
+@pytest.mark.parametrize("secret", ["hun/ter2", "hun#ter2", "hun?ter2", "hun[ter2", "1/hunter2"])
 def test_what_is_reserved_in_a_secret_is_to_be_encoded(secret: str) -> None:
     with pytest.raises(UsageError, match="percent-encoded") as caught:
         url.parse(f"kvstrata://pool:{secret}@host")
+    assert str(caught.value).startswith("'kvstrata://***@host' ")
     assert "hun" not in str(caught.value)
     assert "ter2" not in str(caught.value)
 

@@ -33,6 +33,7 @@ build/stamps/system-build build/stamps/system-test: build/stamps/system-%: .ci/s
 	@touch $@
 
 build/stamps/venv: pyproject.toml | build/stamps/system-build
+	@echo "setup: making .venv with the tools of a build"
 	$$(.ci/python) -m venv .venv
 	pip install --quiet --upgrade 'pip>=25.1'
 	pip install --quiet --group build
@@ -40,6 +41,7 @@ build/stamps/venv: pyproject.toml | build/stamps/system-build
 
 # The package itself, editable: Python files are used where they lie, the kernel is compiled.
 build/stamps/install: build/stamps/venv $(PACKAGING) $(DOOR) $(NATIVE_SOURCES)
+	@echo "setup: compiling the core, which takes minutes the first time, and installing kvstrata"
 	pip install --quiet $(BUILD_SETTINGS) --editable '.[test]'
 	@touch $@
 

@@ -38,6 +38,7 @@ class State(enum.StrEnum):
     GOOD = "good"
     LACKS = "lacks"  # It works, but slower or with less.
     BROKEN = "broken"
+    UNUSED = "unused"  # This version does without it, there or not.
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +228,7 @@ def _devices(root: Path) -> Iterator[Finding]:
         ("libibverbs", ctypes.util.find_library("ibverbs") or "not installed"),
         ("RDMA devices", ", ".join(_names(root / "sys/class/infiniband")) or "none"),
     ):
-        yield Finding(name, State.GOOD, f"{found} (this version does not use it)")
+        yield Finding(name, State.UNUSED, found)
 
 
 def _io_uring() -> str:

@@ -9,7 +9,12 @@ from kvstrata.cluster.diagnosis import State
 from kvstrata.cluster.exit_codes import ExitCode
 from kvstrata.cluster.output import console, print_json, table
 
-_STYLES = {State.GOOD: "green", State.LACKS: "yellow", State.BROKEN: "bold red"}
+_STYLES = {
+    State.GOOD: "green",
+    State.LACKS: "yellow",
+    State.BROKEN: "bold red",
+    State.UNUSED: "dim",
+}
 
 
 def examine(*, as_json: bool) -> ExitCode:
@@ -22,7 +27,7 @@ def examine(*, as_json: bool) -> ExitCode:
         rows = [(Text(f.state, style=_STYLES[f.state]), f.name, f.found) for f in findings]
         screen.print(table("", "what", "found", rows=rows))
         for finding in findings:
-            if finding.state is not State.GOOD:
+            if finding.remedy:
                 screen.print(f"\n{finding.name}: {finding.cost}", markup=False)
                 screen.print(f"  {finding.remedy}", markup=False)
     broken = any(finding.state is State.BROKEN for finding in findings)

@@ -1,8 +1,11 @@
 """The command `bench`: loads a node, and says how fast it answered."""
 
 import secrets
+import signal
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -13,7 +16,7 @@ from kvstrata.cluster.access import settings
 from kvstrata.cluster.exit_codes import NotFoundError
 from kvstrata.cluster.node_view import quantile_us
 from kvstrata.cluster.output import console, facts, print_json
-from kvstrata.store import url
+from kvstrata.store import host_memory, url
 from kvstrata.store.client import Store
 from kvstrata.store.errors import UsageError
 from kvstrata.store.statuses import OK, failure
@@ -69,7 +72,8 @@ def run(
 
     Raises:
         NotFoundError: keys were absent, though `key_prefix` promised them.
-        UsageError: the operation is unknown, or an argument is not right.
+        UsageError: the operation is unknown, an argument is not right, or the values would take
+            more memory than the node or this machine has.
     """
     if operation not in _OPCODES:
         raise UsageError(f"--operation is {', '.join(_OPCODES)}, not {operation!r}")
@@ -83,10 +87,11 @@ def run(
     own_prefix = f"kvstrata-bench-{secrets.token_hex(4)}-"
     prefix = own_prefix if key_prefix is None else key_prefix
     load = _Load(target, connections, depth, prefix, key_count)
-    with Store(target) as store:
+    with Store(target) as store, _ended_in_order():
         reads = operation in ("get", "mixed")
         if key_prefix is not None and reads:
             size_bytes = max(size_bytes, _size_of_first(store, prefix))
+        _check_size(size_bytes, load, store.value_bytes_max)
         try:
             if key_prefix is None and operation != "put":
                 load.drive("put", size_bytes, "filling", count=key_count, in_turn=True)
@@ -168,6 +173,38 @@ def _until_ended(
         if seconds is not None and elapsed + _SLICE_MS / 1000 > seconds:
             driver.advance(max(1, round((seconds - elapsed) * 1000)))
             driver.finish_early()
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Let SIGTERM end the run as Ctrl-C does: by an exception, so that its keys are removed."""
+
+    def end(number: int, _frame: object) -> None:
+        sys.exit(128 + number)  # As shells tell it.
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _check_size(size_bytes: int, load: _Load, value_bytes_max: int) -> None:
+    if size_bytes > value_bytes_max:
+        raise UsageError(
+            f"--size: the node could hold no value above {format_size(value_bytes_max)}, and"
+            f" {format_size(size_bytes)} are asked for"
+        )
+    # Each command in flight has memory of its own; the other half is for the node and the rest.
+    wanted = load.connections * load.depth * size_bytes
+    allowed = host_memory.available_memory_bytes() // 2
+    if wanted > allowed:
+        raise UsageError(
+            f"{load.connections} connections with {load.depth} values of {format_size(size_bytes)}"
+            f" in flight take {format_size(wanted)}, which is more than half of the memory that is"
+            f" available here ({format_size(allowed)}): take a smaller --size, --depth or"
+            " --connections"
+        )
 
 
 def _size_of_first(store: Store, prefix: str) -> int:

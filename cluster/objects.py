@@ -1,5 +1,6 @@
 """The commands on objects: files and standard streams on one side, a store on the other."""
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,11 +16,13 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from kvstrata.cluster.access import open_store, parse_key, show_key
+from kvstrata.cluster.access import escaped, open_store, parse_key, show_key, write_key
 from kvstrata.cluster.exit_codes import NotFoundError
 from kvstrata.cluster.output import console, print_json, table
 from kvstrata.store.client import Store
 from kvstrata.store.errors import UsageError
+from kvstrata.store.operations import TTL_S_MAX
+from kvstrata.store.streams import read_whole
 from kvstrata.store.units import format_size, parse_duration
 
 _STREAM: Final = "-"
@@ -42,14 +45,16 @@ def get(address: str | None, key_text: str, path: str, *, as_hex: bool, as_json:
         if path == _STREAM:
             _get_to_stream(store, key, key_text, sys.stdout.buffer)
             return
-        with _progress(key_text) as advance:
+        with _progress(escaped(key_text)) as advance:
             size = store.get_file(key, path, progress=advance)
     if size is None:
         raise _absent([key_text])
     if as_json:
         print_json({"key": key_text, "file": path, "size": size})
     else:
-        console().print(f"{key_text} -> {path}: {format_size(size)}", markup=False)
+        console().print(
+            f"{escaped(key_text)} -> {escaped(path)}: {format_size(size)}", markup=False
+        )
 
 
 def put(
@@ -67,15 +72,12 @@ def put(
     key = parse_key(key_text, as_hex=as_hex)
     if text is not None and path != _STREAM:
         raise UsageError(f"give either --text or the file {path!r}, not both")
-    try:
-        seconds = None if ttl is None else parse_duration(ttl)
-    except ValueError as error:
-        raise UsageError(f"--ttl: {error}") from error
-    with open_store(address, _TRANSFER_TIMEOUT_S) as store, _progress(key_text):
+    seconds = None if ttl is None else _ttl_s(ttl)
+    with open_store(address, _TRANSFER_TIMEOUT_S) as store, _progress(escaped(key_text)):
         if text is None and path != _STREAM:
             result = store.put_file(key, path, seconds, if_absent)
         else:
-            value = sys.stdin.buffer.read() if text is None else text.encode()
+            value = _from_stream(store) if text is None else text.encode()
             result = store.put(key, value, seconds, if_absent)
     if as_json:
         print_json(
@@ -87,7 +89,8 @@ def put(
             }
         )
     else:
-        console().print(f"{key_text}: {result.outcome}, {format_size(result.size)}", markup=False)
+        outcome = f"{result.outcome}, {format_size(result.size)}"
+        console().print(f"{escaped(key_text)}: {outcome}", markup=False)
 
 
 def remove(
@@ -95,14 +98,21 @@ def remove(
     key_texts: Sequence[str],
     prefix: str | None,
     *,
+    all_keys: bool,
     as_hex: bool,
     as_json: bool,
 ) -> None:
     """Remove keys, and all that begin with a prefix.
 
+    Args:
+        all_keys: whether the prefix may be empty, as which an unset variable of a script arrives.
+
     Raises:
         NotFoundError: a key that was named is absent; the others are removed.
+        UsageError: there is nothing to remove, or an empty prefix without `all_keys`.
     """
+    if prefix == "" and not all_keys:
+        raise UsageError("an empty --prefix removes the whole pool: give --yes if that is meant")
     if not key_texts and prefix is None:
         raise UsageError("name the keys to remove, or give --prefix")
     removed = 0
@@ -127,11 +137,10 @@ def list_keys(address: str | None, prefix: str, limit: int, *, as_hex: bool, as_
     with open_store(address) as store:
         found = store.scan(parse_key(prefix, as_hex=as_hex))
         for each in islice(found, limit or None):
-            key = show_key(each.key, as_hex=as_hex)
             if as_json:
-                print_json({"key": key, "size": each.size})
+                print_json({"key": write_key(each.key, as_hex=as_hex), "size": each.size})
             else:
-                print(f"{format_size(each.size):>10}  {key}")
+                print(f"{format_size(each.size):>10}  {show_key(each.key, as_hex=as_hex)}")
 
 
 def stat(address: str | None, key_texts: Sequence[str], *, as_hex: bool, as_json: bool) -> None:
@@ -147,6 +156,7 @@ def stat(address: str | None, key_texts: Sequence[str], *, as_hex: bool, as_json
             [
                 {
                     "key": text,
+                    "found": True,
                     "size": each.size,
                     "version": each.version,
                     "ttl": each.ttl,
@@ -155,14 +165,15 @@ def stat(address: str | None, key_texts: Sequence[str], *, as_hex: bool, as_json
                     "dtype": each.dtype,
                     "shape": each.shape,
                 }
-                for text, each in stats.items()
                 if each is not None
+                else {"key": text, "found": False}
+                for text, each in stats.items()
             ]
         )
     else:
         rows = [
             (
-                text,
+                escaped(text),
                 format_size(each.size),
                 each.version,
                 "never" if each.ttl is None else f"in {each.ttl:.1f} s",
@@ -174,7 +185,8 @@ def stat(address: str | None, key_texts: Sequence[str], *, as_hex: bool, as_json
             if each is not None
         ]
         columns = ("key", ">size", ">version", "expires", ">chunks", "tier", "tensor")
-        console().print(table(*columns, rows=rows))
+        if rows:
+            console().print(table(*columns, rows=rows))
     missing = [text for text, each in stats.items() if each is None]
     if missing:
         raise _absent(missing)
@@ -192,10 +204,14 @@ def exists(address: str | None, key_texts: Sequence[str], *, as_hex: bool, as_js
         print_json(dict(zip(key_texts, found, strict=True)))
     else:
         for text, there in zip(key_texts, found, strict=True):
-            print(f"{'there' if there else 'absent':<7} {text}")
+            print(f"{'there' if there else 'absent':<7} {escaped(text)}")
     missing = [text for text, there in zip(key_texts, found, strict=True) if not there]
     if missing:
         raise _absent(missing)
+
+
+def _from_stream(store: Store) -> bytearray:
+    return read_whole(sys.stdin.buffer, "standard input", store.value_bytes_max)
 
 
 def _get_to_stream(store: Store, key: bytes, key_text: str, stream: BinaryIO) -> None:
@@ -210,9 +226,20 @@ def _get_to_stream(store: Store, key: bytes, key_text: str, stream: BinaryIO) ->
 
 
 def _absent(key_texts: Sequence[str]) -> NotFoundError:
+    which = "is no key" if len(key_texts) == 1 else "are no keys"
     return NotFoundError(
-        f"there is no key {', '.join(map(repr, key_texts))}: kvstrata ls shows what there is"
+        f"there {which} {', '.join(map(repr, key_texts))}: kvstrata ls shows what there is"
     )
+
+
+def _ttl_s(text: str) -> float:
+    try:
+        seconds = parse_duration(text)
+    except ValueError as error:
+        raise UsageError(f"--ttl: {error}") from error
+    if seconds > TTL_S_MAX:
+        raise UsageError(f"--ttl is at most {TTL_S_MAX} seconds, not {text!r}; 0 is never")
+    return seconds or math.inf
 
 
 @contextmanager

@@ -12,11 +12,11 @@ _PIPED_WIDTH = 200
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where to print; coloured on a terminal only."""
-    plain = Console(stderr=stderr, highlight=False)
+    """Where to print; coloured on a terminal only, and ":key:" stays what it is."""
+    plain = Console(stderr=stderr, highlight=False, emoji=False)
     if plain.is_terminal:
         return plain
-    return Console(stderr=stderr, highlight=False, width=_PIPED_WIDTH)
+    return Console(stderr=stderr, highlight=False, emoji=False, width=_PIPED_WIDTH)
 
 
 def print_json(value: object) -> None:

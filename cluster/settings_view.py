@@ -4,16 +4,28 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kvstrata.cluster.access import settings
+from kvstrata.cluster.banner import secret_count
+from kvstrata.cluster.listening import check_exposure
 from kvstrata.cluster.output import console, print_json, table
+from kvstrata.store.pools import PoolRegistry
 
 
-def check(path: Path, *, as_json: bool) -> None:
-    """Tell that a file is right.
+def check(path: Path, *, insecure: bool, as_json: bool) -> None:
+    """Tell that a node would start with a file, as far as settings alone decide it.
+
+    Args:
+        insecure: judge it as `serve --insecure` does.
 
     Raises:
-        UsageError: it is not, and why.
+        UsageError: it would not, and why.
     """
-    given = [origin for origin in settings(path).origins.values() if origin == str(path)]
+    loaded = settings(path)
+    config = loaded.config
+    pools = PoolRegistry(config.pools, config.node.pools_file)
+    pools.options()
+    secret_counts = {name: secret_count(pool) for name, pool in pools.describe().items()}
+    check_exposure(config, secret_counts, insecure=insecure)
+    given = [origin for origin in loaded.origins.values() if origin == str(path)]
     if as_json:
         print_json({"file": path, "valid": True, "settings": len(given)})
     else:

@@ -155,4 +155,4 @@ if not TYPE_CHECKING:  # To which a misspelt name would then look right.
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES, "__version__"})
+    return sorted([*_HOMES, "__version__"])

@@ -67,6 +67,7 @@ class AsyncStore:
     def __init__(self, target: url.Target) -> None:
         self._target = target
         self._shard_count = 1
+        self._value_bytes_max = 0
         self._shared: dict[int, EventConnection] = {}
         self._opening: dict[int, asyncio.Lock] = {}
         self._exclusive: list[EventConnection] = []  # Idle ones, the last used on top.
@@ -83,6 +84,11 @@ class AsyncStore:
     def transport(self) -> Transport:
         """How bytes travel, and why so."""
         return TCP
+
+    @property
+    def value_bytes_max(self) -> int:
+        """See `Store.value_bytes_max`."""
+        return self._value_bytes_max
 
     def __await__(self) -> Generator[Any, None, Self]:
         return self._open().__await__()
@@ -218,7 +224,7 @@ class AsyncStore:
         timeout: float | None = None,
     ) -> PutResult:
         """See `Store.put_file`."""
-        content = await asyncio.to_thread(streams.file_content, path)
+        content = await asyncio.to_thread(streams.file_content, path, self._value_bytes_max)
         return await self._run(operations.put(key, content, ttl, if_absent), timeout)
 
     async def get_file(
@@ -229,10 +235,11 @@ class AsyncStore:
         progress: Callable[[int, int], None] | None = None,
     ) -> int | None:
         """See `Store.get_file`."""
-        for _ in range(streams.RESTART_COUNT_MAX):
+        place = Path(path)
+        for _ in range(streams.restart_count_max(place)):
             with contextlib.suppress(ChangedError):
-                return await self._copy(key, Path(path), timeout, progress)
-        return await self._copy(key, Path(path), timeout, progress)
+                return await self._copy(key, place, timeout, progress)
+        return await self._copy(key, place, timeout, progress)
 
     async def admin(
         self, command: str, payload: Payload | None = None, timeout: float | None = None
@@ -262,9 +269,10 @@ class AsyncStore:
         return f"<AsyncStore {self.url}>"
 
     async def _open(self) -> Self:
-        """Connect, and learn how many shards there are."""
+        """Connect, and learn how many shards there are and how large a value may be."""
         first = await self._shared_connection(0, Attempts(self._target.timeout))
         self._shard_count = first.shard_count
+        self._value_bytes_max = first.value_bytes_max
         return self
 
     async def _run(self, call: Call[O, T], timeout: float | None) -> T:

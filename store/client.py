@@ -110,6 +110,11 @@ class Store:
         """How bytes travel, and why so."""
         return TCP
 
+    @property
+    def value_bytes_max(self) -> int:
+        """Bytes of the largest value that the node could hold; a pool's quota may allow less."""
+        return self._pool.value_bytes_max
+
     def put(
         self,
         key: Key,
@@ -328,8 +333,9 @@ class Store:
         Raises:
             OSError: the file cannot be read, or there is no room for the copy.
             ChangedError: the file was truncated while it was read.
+            TooLargeError: it has more bytes than the node could hold, or does not end before.
         """
-        content = file_content(path)
+        content = file_content(path, self.value_bytes_max)
         return self._run(operations.put(key, content, ttl, if_absent), timeout)
 
     def get_file(
@@ -340,6 +346,9 @@ class Store:
         progress: Callable[[int, int], None] | None = None,
     ) -> int | None:
         """Write the value to a file, piece by piece; the file appears whole, or not at all.
+
+        A file that is there keeps its mode, a link stays one. What is no regular file, such as a
+        pipe or a device, receives the pieces as they come.
 
         Args:
             timeout: seconds for each piece of 8 MiB.

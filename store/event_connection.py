@@ -33,6 +33,11 @@ class EventConnection:
         """How many shards the node has."""
         return self._connection.shard_count
 
+    @property
+    def value_bytes_max(self) -> int:
+        """Bytes of the largest value that the node could hold."""
+        return self._connection.value_bytes_max
+
     async def execute(self, operation: _kernel.Operation, timeout: float) -> bool:
         """Submit, and wait until it has ended.
 

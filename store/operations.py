@@ -32,7 +32,7 @@ OPCODE_PREFIX_LENGTH: Final = 17
 OPCODE_DELETE: Final = 18
 OPCODE_EXPIRE: Final = 19
 FOREVER_MS: Final = 2**64 - 1
-_TTL_S_MAX: Final = 10**10  # Some 300 years, as in the settings of a pool.
+TTL_S_MAX: Final = 10**10  # Some 300 years, as in the settings of a pool.
 _TIERS: Final = {1: "dram"}
 OUTCOMES: Final = (Outcome.CREATED, Outcome.REPLACED, Outcome.CREATED, Outcome.EXISTED)
 
@@ -49,12 +49,12 @@ def ttl_ms(ttl: float | None) -> int:
     if ttl is None:
         return 0
     try:
-        allowed = 0 < ttl <= _TTL_S_MAX or ttl == math.inf
+        allowed = 0 < ttl <= TTL_S_MAX or ttl == math.inf
     except TypeError:  # No number at all.
         allowed = False
     if not allowed:
         raise UsageError(
-            f"a ttl is above 0 seconds and at most {_TTL_S_MAX}, not {ttl!r}; None takes the"
+            f"a ttl is above 0 seconds and at most {TTL_S_MAX}, not {ttl!r}; None takes the"
             " pool's default, math.inf keeps the object forever"
         )
     return FOREVER_MS if math.isinf(ttl) else max(1, round(ttl * 1000))

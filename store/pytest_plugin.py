@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def kvstrata_store() -> "Iterator[LocalStore]":
-    """An empty store of 32 MiB in this process, for one test."""
+    """An empty store of 256 MiB in this process, for one test."""
     # Imported when first used: the plugin is loaded in every run of pytest, also in those that
     # have nothing to do with kvstrata.
     from kvstrata.store.local import local
 
-    with local("32MiB") as store:
+    with local() as store:
         yield store

@@ -44,7 +44,7 @@ _MEANINGS: Final[dict[int, tuple[type[Error], str]]] = {
     DENIED: (DeniedError, "not allowed: the secret is wrong or lacks the right that this needs"),
     IMMUTABLE: (
         ImmutableError,
-        "the key exists and the pool is immutable: use if_absent=True, or append",
+        "the key exists and the pool is immutable: put only if absent, or append",
     ),
     CORRUPT: (CorruptError, "a checksum did not match, so the bytes were not accepted: try again"),
     DEADLINE: (

@@ -11,6 +11,7 @@ import mmap
 import os
 import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,8 +20,9 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 from typing_extensions import Buffer
 
 from kvstrata.store import buffers
-from kvstrata.store.errors import ChangedError, UsageError
+from kvstrata.store.errors import ChangedError, TooLargeError, UsageError
 from kvstrata.store.results import ObjectStat, RangeResult
+from kvstrata.store.units import format_size
 
 if TYPE_CHECKING:
     from kvstrata.store.client import Store
@@ -30,10 +32,10 @@ PIECE_BYTES: Final = 8 << 20
 _IN_MEMORY_BYTES_MAX: Final = 64 << 20
 _COPIED_BYTES: Final = 1 << 20
 _READ_AHEAD_BYTES: Final = 1 << 20
-RESTART_COUNT_MAX: Final = 3
+_RESTART_COUNT_MAX: Final = 3
 
 
-def file_content(path: "str | os.PathLike[str]") -> bytes | mmap.mmap:
+def file_content(path: "str | os.PathLike[str]", value_bytes_max: int) -> bytearray | mmap.mmap:
     """What a file holds, where nobody else can change it.
 
     A value is put from memory as a whole. A small file is read into it. A large one must not be
@@ -41,17 +43,44 @@ def file_content(path: "str | os.PathLike[str]") -> bytes | mmap.mmap:
     to a nameless file in the folder for temporary ones, and that is mapped: its pages need not
     stay in memory.
 
+    Args:
+        value_bytes_max: reading stops beyond it: pipes and devices tell no size, and may not end.
+
     Raises:
         OSError: the file cannot be read, or there is no room for the copy.
         ChangedError: it was truncated meanwhile.
+        TooLargeError: it has more than `value_bytes_max`.
     """
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
+        if size > value_bytes_max:
+            raise _too_large(path, value_bytes_max)
         if size <= _IN_MEMORY_BYTES_MAX:
-            content = file.read()
+            content = read_whole(file, path, value_bytes_max)
             _check_whole(path, size, len(content))
             return content
         return _mapped_copy(file, path, size)
+
+
+def read_whole(file: BinaryIO, name: "str | os.PathLike[str]", value_bytes_max: int) -> bytearray:
+    """All that comes from a file, pipe or device.
+
+    Raises:
+        TooLargeError: that is more than `value_bytes_max`; no more is read.
+    """
+    content = bytearray()
+    while piece := file.read(_COPIED_BYTES):
+        content += piece
+        if len(content) > value_bytes_max:
+            raise _too_large(name, value_bytes_max)
+    return content
+
+
+def _too_large(name: "str | os.PathLike[str]", value_bytes_max: int) -> TooLargeError:
+    return TooLargeError(
+        f"{name} has more than {format_size(value_bytes_max)}, the largest value that the node"
+        " could hold: put it in parts"
+    )
 
 
 def _mapped_copy(file: BinaryIO, path: "str | os.PathLike[str]", size: int) -> mmap.mmap:
@@ -123,21 +152,64 @@ def changed(key: "Key") -> ChangedError:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write, which takes the path's place, whole and on disk, if the block succeeds."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    """A file to write, which takes the path's place, whole and on disk, if the block succeeds.
+
+    It takes over the mode of a file that is there. Links are followed. What is no regular file
+    cannot be replaced, so it is written itself.
+
+    Raises:
+        OSError: the path is a folder, or no file can be made there.
+    """
+    mode = _mode(path)
+    if not _replaceable(path, mode):
+        with open(path, "wb") as file:  # A folder is refused here.
+            yield file
+        return
+    place = path.resolve()
+    draft = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
     try:
-        with open(draft, "xb") as file:
+        with _made(draft, path) as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), stat.S_IMODE(mode))
             yield file
             to_disk(file)
-        draft.replace(path)
+        draft.replace(place)
     finally:
         draft.unlink(missing_ok=True)
 
 
+def _made(draft: Path, path: Path) -> BinaryIO:
+    try:
+        return open(draft, "xb")
+    except OSError as error:  # Of which the caller knows the path only.
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _mode(path: Path) -> int | None:
+    """Type and permissions of what the path leads to; None where there is nothing."""
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+def restart_count_max(path: Path) -> int:
+    """How often a copy to the path may begin again: what went into a pipe cannot be taken back."""
+    return _RESTART_COUNT_MAX if _replaceable(path, _mode(path)) else 0
+
+
+def _replaceable(path: Path, mode: int | None) -> bool:
+    folder = path.parent.resolve()
+    if folder == Path("/dev") or folder.is_relative_to("/proc"):
+        return False  # As /dev/stdout: the file it leads to is open elsewhere, and to stay so.
+    return mode is None or stat.S_ISREG(mode)
+
+
 def to_disk(file: BinaryIO) -> None:
-    """Wait until all that was written is on the device."""
+    """Wait until all that was written is on the device; pipes and terminals have none."""
     file.flush()
-    os.fsync(file.fileno())
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        os.fsync(file.fileno())
 
 
 def copy_to_file(
@@ -148,7 +220,7 @@ def copy_to_file(
     progress: Callable[[int, int], None] | None,
 ) -> int | None:
     """See `Store.get_file`."""
-    for _ in range(RESTART_COUNT_MAX):
+    for _ in range(restart_count_max(path)):
         with contextlib.suppress(ChangedError):
             return _copy(store, key, path, timeout, progress)
     return _copy(store, key, path, timeout, progress)

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, field, replace
 from typing import Final, TypedDict
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 from kvstrata.store import host_memory, limits
 from kvstrata.store.errors import UsageError
+from kvstrata.store.pools import check_name
 from kvstrata.store.units import parse_duration
 
 DEFAULT_URL: Final = f"kvstrata://127.0.0.1:{limits.DATA_PORT}"
@@ -13,6 +14,12 @@ DEFAULT_URL: Final = f"kvstrata://127.0.0.1:{limits.DATA_PORT}"
 # Long enough for a node on the same host to answer a small request, short enough to be no waste.
 _SPIN_US_DEFAULT: Final = 100
 _SPIN_US_MAX: Final = 10_000
+
+_NAMES: Final = ("transport", "verify", "spin", "timeout", "client_name")  # In the query.
+_ENCODE: Final = (
+    "in a secret, write each character that is neither letter nor digit percent-encoded, so / as"
+    " %2F, ? as %3F, # as %23, [ as %5B, % as %25"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +65,8 @@ def parse(url: str) -> Target:
     Raises:
         UsageError: it is malformed, or asks for what this version does not have.
     """
+    parts = _split(url)
     try:
-        parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
         raise UsageError(f"{_masked(url)} is not a URL: {error}") from error
@@ -131,6 +138,20 @@ def check_timeout(timeout: float) -> float:
     return timeout
 
 
+def _split(url: str) -> SplitResult:
+    """The parts. A secret that ends early is told here: other errors could show what follows."""
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        if "@" not in url:
+            raise UsageError(f"{url!r} is not a URL: {error}") from error
+        raise UsageError(f"{_masked(url)} is not a URL: {_ENCODE}") from None
+    first_name = parts.query.partition("=")[0]
+    if "@" in parts.path + parts.fragment or ("@" in parts.query and first_name not in _NAMES):
+        raise UsageError(f"{_masked(url)} has one of / ? # before the @: {_ENCODE}")
+    return parts
+
+
 def _query(text: str) -> Settings:
     settings: Settings = {}
     for name, value in parse_qsl(text, keep_blank_values=True):
@@ -146,9 +167,7 @@ def _query(text: str) -> Settings:
         elif name == "client_name":
             settings["client_name"] = value
         else:
-            raise UsageError(
-                f"unknown {name!r} in the URL; known: transport, verify, spin, timeout, client_name"
-            )
+            raise UsageError(f"unknown {name!r} in the URL; known: {', '.join(_NAMES)}")
     return settings
 
 
@@ -196,10 +215,7 @@ def _checked(target: Target) -> Target:
             getattr(target, name).encode()
         except UnicodeEncodeError as error:
             raise UsageError(f"the {name} has no UTF-8 form: use other characters") from error
-    if not 1 <= len(target.pool.encode()) <= limits.POOL_NAME_BYTES_MAX:
-        raise UsageError(
-            f"a pool's name has 1 to {limits.POOL_NAME_BYTES_MAX} bytes, not {target.pool!r}"
-        )
+    check_name(target.pool)
     secret_size = len(target.secret.encode())
     if secret_size > limits.SECRET_BYTES_MAX:
         raise UsageError(

@@ -38,7 +38,8 @@ def get(
 ) -> None:
     """Read a value into a file or to standard output.
 
-    A file appears whole or not at all. Ends with status 4 if the key is absent.
+    A file appears whole or not at all; a pipe or a device is written to. Ends with status 4 if the
+    key is absent.
     """
     from kvstrata.cluster import objects
 
@@ -56,7 +57,9 @@ def put(
     ttl: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Expire after it: 500ms, 30s, 1h, 7d.", show_default=False
+            metavar="TIME",
+            help="Expire after it: 500ms, 30s, 1h, 7d; 0 is never.",
+            show_default=False,
         ),
     ] = None,
     if_absent: Annotated[
@@ -83,6 +86,9 @@ def rm(
         str | None,
         typer.Option(help="Remove all keys that begin so, too.", show_default=False),
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Let an empty prefix remove the whole pool.")
+    ] = False,
     url: Url = None,
     as_hex: Hex = False,
     json: Json = False,
@@ -93,7 +99,7 @@ def rm(
     """
     from kvstrata.cluster import objects
 
-    objects.remove(url, keys or [], prefix, as_hex=as_hex, as_json=json)
+    objects.remove(url, keys or [], prefix, all_keys=yes, as_hex=as_hex, as_json=json)
 
 
 def ls(

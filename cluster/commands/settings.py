@@ -21,12 +21,18 @@ def register(app: typer.Typer) -> None:
 
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="TOML.", show_default=False)],
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Judge it as serve --insecure does.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Check a file of settings, with the environment over it. Ends with status 2 on a mistake."""
+    """Check a file of settings as serve does, with the environment over it.
+
+    Ends with status 2 on a mistake.
+    """
     from kvstrata.cluster import settings_view
 
-    settings_view.check(file, as_json=json)
+    settings_view.check(file, insecure=insecure, as_json=json)
 
 
 def show(

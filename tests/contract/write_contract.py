@@ -107,7 +107,7 @@ class WriteContract:
     def test_immutable_objects_are_not_overwritten_but_grow(self, opener: Opener) -> None:
         store = opener(kind="immutable")
         assert store.put("k", b"first").outcome == "created"
-        with pytest.raises(kvstrata.ImmutableError, match="immutable: use if_absent=True"):
+        with pytest.raises(kvstrata.ImmutableError, match="immutable: put only if absent"):
             store.put("k", b"second")
         with pytest.raises(kvstrata.ImmutableError):
             store.put("k", content(3 * CHUNK))

@@ -64,18 +64,20 @@ def waiting_put_count(node: AttackedNode) -> int:
 
 def test_a_peer_that_vanished_while_its_put_waits_leaves_the_loop_quiet() -> None:
     small = pool("small", quota_bytes=10 * MIB)
-    with attacked_node(pool(), small, stall_ms_max=20 * STALL_MS) as node:
-        with RawConnection(node.port, client_hello("small")) as holder:
-            begin_put(holder, b"k", 8 * MIB)
-            wait_until(lambda: node.counters()["reserved_bytes"] >= 8 * MIB)
-            writer = RawConnection(node.port, client_hello("small"))
-            begin_put(writer, b"new", 8 * MIB)
-            wait_until(lambda: waiting_put_count(node) > 0)
-            with_reset = struct.pack("ii", 1, 0)
-            writer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, with_reset)
-            writer.close()
-            time.sleep(0.1)
-            assert turns_per_s(node) < 2 * TURNS_PER_S_MAX  # Looks for room each millisecond.
+    with (
+        attacked_node(pool(), small, stall_ms_max=20 * STALL_MS) as node,
+        RawConnection(node.port, client_hello("small")) as holder,
+    ):
+        begin_put(holder, b"k", 8 * MIB)
+        wait_until(lambda: node.counters()["reserved_bytes"] >= 8 * MIB)
+        writer = RawConnection(node.port, client_hello("small"))
+        begin_put(writer, b"new", 8 * MIB)
+        wait_until(lambda: waiting_put_count(node) > 0)
+        with_reset = struct.pack("ii", 1, 0)
+        writer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, with_reset)
+        writer.close()
+        time.sleep(0.1)
+        assert turns_per_s(node) < 2 * TURNS_PER_S_MAX  # Looks for room each millisecond.
 
 
 def test_a_put_that_waits_for_its_pools_quota_holds_up_no_other_pool() -> None:

@@ -118,7 +118,8 @@ TEST_CASE("no letter is lost between a mailbox's owner falling asleep and those 
       mailbox.awake();
       mailbox.clear_wake();
     }
-    mailbox.deliver(owner);
+    uint32_t before = total();
+    mailbox.deliver(owner, [&] { return total() - before == 3; });
   }
   for (std::thread& writer : writers) writer.join();
   CHECK(woken);
@@ -136,12 +137,33 @@ TEST_CASE("letters written while letters are delivered wait for the next time") 
     ++to.count;
     mailbox.post([](Owner& again) { again.count += 10; });
   });
-  mailbox.deliver(owner);
+  auto never = [] { return false; };
+  mailbox.deliver(owner, never);
   CHECK(owner.count == 1);
   CHECK(mailbox.has_letters());
   CHECK(!mailbox.may_sleep());
-  mailbox.deliver(owner);
+  mailbox.deliver(owner, never);
   CHECK(owner.count == 11);
+  CHECK(mailbox.may_sleep());
+}
+
+TEST_CASE("letters that one turn has no time for are the next one's first") {
+  struct Owner {
+    std::vector<uint32_t> seen;
+  } owner;
+  Mailbox<Owner> mailbox;
+  for (uint32_t number = 0; number < 3; ++number) {
+    mailbox.post([number](Owner& to) { to.seen.push_back(number); });
+  }
+  mailbox.deliver(owner, [&] { return owner.seen.size() == 2; });
+  CHECK(owner.seen.size() == 2);
+  CHECK(mailbox.has_letters());
+  CHECK(!mailbox.may_sleep());
+  mailbox.post([](Owner& to) { to.seen.push_back(3); });
+  auto never = [] { return false; };
+  mailbox.deliver(owner, never);
+  mailbox.deliver(owner, never);
+  CHECK(owner.seen == std::vector<uint32_t>{0, 1, 2, 3});
   CHECK(mailbox.may_sleep());
 }
 

@@ -87,6 +87,22 @@ def test_wrong_arguments(store: LocalStore, changes: dict[str, Any], words: str)
         run(store, "get", **changes)
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"size": "33MiB"}, "--size: the node could hold no value above .* 33 MiB are asked for"),
+        ({"size": "1MiB", "connections": 10_000, "depth": 1000}, "in flight take 9.5 TiB"),
+    ],
+)
+def test_values_beyond_the_memory_are_refused_at_once(
+    store: LocalStore, changes: dict[str, Any], words: str
+) -> None:
+    before = store.admin("statistics")["pools"]["default"]["puts"]
+    with pytest.raises(UsageError, match=words):
+        run(store, "get", **changes)
+    assert store.admin("statistics")["pools"]["default"]["puts"] == before
+
+
 def test_an_unknown_operation(store: LocalStore) -> None:
     with pytest.raises(UsageError, match="not 'read'"):
         run(store, "read")

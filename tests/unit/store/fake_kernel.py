@@ -35,6 +35,7 @@ class FakeNode:
     connections: list["FakeConnection"] = field(default_factory=list)
     requests: list["Request"] = field(default_factory=list)
     shard_count: int = 1
+    value_bytes_max: int = 1 << 30
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> Self:
         """Take the place of the native operations and connections, until the test ends."""
@@ -66,6 +67,7 @@ class FakeConnection:
         self.status = node.refusals.popleft() if node.refusals else 0
         self.message = ""
         self.shard_count = node.shard_count
+        self.value_bytes_max = node.value_bytes_max
         self.abandoned = False
         self._here, self._there = socket.socketpair()
         self._here.setblocking(False)

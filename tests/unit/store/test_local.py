@@ -61,7 +61,7 @@ def test_a_key_of_a_batch_that_is_too_long(kvstrata_store: LocalStore) -> None:
 
 def test_info_and_help(kvstrata_store: LocalStore) -> None:
     info = kvstrata_store.info()
-    assert info["memory"] == 32 << 20
+    assert info["memory"] == 256 << 20
     assert info["port"] == kvstrata_store.node.port
     assert {"help", "info", "pool_create", "statistics"} <= set(kvstrata_store.admin("help"))
     assert kvstrata_store.admin("statistics")
@@ -73,7 +73,7 @@ def test_pools_are_made_changed_and_dropped(kvstrata_store: LocalStore) -> None:
     url = kvstrata_store.url.replace("default", "kv")
     with kvstrata.connect(url, secret="one") as kv:
         kv.put("key", b"value")
-        with pytest.raises(ImmutableError, match="if_absent"):
+        with pytest.raises(ImmutableError, match="put only if absent"):
             kv.put("key", b"other")
         assert kvstrata_store.get("key") is None
 

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from typing_extensions import Buffer
 
 import kvstrata
 from kvstrata.store import streams
-from kvstrata.store.errors import ChangedError, MismatchError, UsageError
+from kvstrata.store.errors import ChangedError, MismatchError, TooLargeError, UsageError
 from tests.unit.store.fake_kernel import FakeNode, Get, Put
 
 DATA = bytes(range(256)) * 64
@@ -94,7 +95,86 @@ def test_a_large_file_needs_room_for_a_copy(
     monkeypatch.setattr(shutil, "copyfileobj", copy)
     (tmp_path / "source").write_bytes(DATA)
     with pytest.raises(OSError, match="let TMPDIR name a folder with more"):
-        streams.file_content(tmp_path / "source")
+        streams.file_content(tmp_path / "source", len(DATA))
+
+
+@pytest.mark.usefixtures("in_memory_max")
+def test_a_file_larger_than_any_value_is_not_read(
+    store: kvstrata.Store, node: FakeNode, tmp_path: Path
+) -> None:
+    node.value_bytes_max = 100
+    (tmp_path / "source").write_bytes(bytes(101))
+    with pytest.raises(TooLargeError, match="source has more than 100 B"):
+        kvstrata.connect("kvstrata://host").put_file("key", tmp_path / "source")
+    with pytest.raises(TooLargeError, match="/dev/zero has more than 1 MiB"):
+        streams.file_content("/dev/zero", 1 << 20)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
+def test_a_file_that_is_replaced_keeps_its_mode(
+    store: kvstrata.Store, tmp_path: Path, mode: int
+) -> None:
+    (tmp_path / "copy").touch()
+    (tmp_path / "copy").chmod(mode)
+    store.put("key", DATA)
+    store.get_file("key", tmp_path / "copy")
+    assert (tmp_path / "copy").stat().st_mode & 0o777 == mode
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_and_leads_to_the_copy(
+    store: kvstrata.Store, tmp_path: Path, there: bool
+) -> None:
+    (tmp_path / "folder").mkdir()
+    target = tmp_path / "folder/target"
+    if there:
+        target.write_bytes(b"old")
+    (tmp_path / "link").symlink_to("folder/target")
+    store.put("key", DATA)
+    store.get_file("key", tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert target.read_bytes() == DATA
+
+
+def test_a_pipe_is_written_to(store: kvstrata.Store, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    store.put("key", DATA)
+    store.get_file("key", pipe)
+    reader.join(10)
+    assert read == [DATA]
+    assert pipe.is_fifo()
+
+
+def test_a_file_that_is_open_elsewhere_is_written_to(store: kvstrata.Store, tmp_path: Path) -> None:
+    store.put("key", DATA)
+    with open(tmp_path / "open", "w+b") as file:
+        store.get_file("key", f"/dev/fd/{file.fileno()}")
+        assert file.read() == DATA
+
+
+def test_what_went_into_a_device_is_not_written_again(
+    store: kvstrata.Store, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put("key", DATA)
+    assert store.get_file("key", "/dev/null") == len(DATA)
+    replace_after(node, monkeypatch, piece=2, times=1)
+    with pytest.raises(ChangedError):
+        store.get_file("key", "/dev/null")
+
+
+@pytest.mark.parametrize("path", [".", "no/such/folder"])
+def test_a_path_that_cannot_be_written_is_told_as_it_was_given(
+    store: kvstrata.Store, tmp_path: Path, path: str
+) -> None:
+    store.put("key", DATA)
+    with pytest.raises(OSError, match="directory") as caught:
+        store.get_file("key", tmp_path / path)
+    assert caught.value.filename in (str(tmp_path / path), tmp_path / path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_empty_file(store: kvstrata.Store, tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ def test_spin(text: str, spin_us: int) -> None:
         ("kvstrata://h?timeout=soon", "timeout=soon"),
         ("kvstrata://h?timeout=0", "above 0"),
         ("kvstrata://h?tiemout=2", "unknown 'tiemout'"),
-        (f"kvstrata://{'p' * 65}@h", "1 to 64 bytes"),
+        (f"kvstrata://{'p' * 65}@h", "use 1 to 64 of a-z"),
+        ("kvstrata://Pool@h", "'Pool' cannot name a pool"),
         (f"kvstrata://p:{'s' * 257}@h", "at most 256 bytes; the one given has 257"),
     ],
 )
@@ -72,6 +73,19 @@ def test_the_secret_is_never_shown() -> None:
     with pytest.raises(UsageError) as caught:
         url.parse("kvstrata://pool:hunter2@host/path")
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("secret", ["hun/ter2", "hun#ter2", "hun?ter2", "hun[ter2", "1/hunter2"])
+def test_what_is_reserved_in_a_secret_is_to_be_encoded(secret: str) -> None:
+    with pytest.raises(UsageError, match="percent-encoded") as caught:
+        url.parse(f"kvstrata://pool:{secret}@host")
+    assert str(caught.value).startswith("'kvstrata://***@host' ")
+    assert "hun" not in str(caught.value)
+    assert "ter2" not in str(caught.value)
+
+
+def test_an_at_sign_in_the_query_is_no_secret() -> None:
+    assert url.parse("kvstrata://h?client_name=a@b").client_name == "a@b"
 
 
 def test_str_can_be_parsed_again() -> None:

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <memory>
 #include <thread>
 
@@ -22,7 +23,7 @@ constexpr size_t kInputBytesMax = 64 * 1024;
 // Answers administrative commands with their own payload.
 void answer_commands(Node* node) {
   pollfd waiting{node->admin().fd(), POLLIN, 0};
-  while (::poll(&waiting, 1, -1) >= 0) {
+  while (::poll(&waiting, 1, -1) >= 0 || errno == EINTR) {
     while (std::optional<AdminCall> call = node->admin().pop()) {
       node->complete_admin(*call, Status::Ok, {call->payload.begin(), call->payload.end()});
     }
@@ -68,8 +69,9 @@ std::vector<std::byte> receive_to_end(int fd) {
   std::vector<std::byte> said;
   std::array<std::byte, 4096> part;
   while (true) {
-    pollfd waiting{fd, POLLIN, 0};
-    require(::poll(&waiting, 1, kWaitMs) == 1, "the node neither answers nor closes");
+    Wait wait = Wait::Interrupted;  // By the fuzzer's own timer.
+    while (wait == Wait::Interrupted) wait = wait_ready(fd, POLLIN, Deadline::after_ms(kWaitMs));
+    require(wait == Wait::Ready, "the node neither answers nor closes");
     ssize_t count = ::recv(fd, part.data(), part.size(), 0);
     if (count <= 0) return said;
     said.insert(said.end(), part.begin(), part.begin() + count);

@@ -103,7 +103,8 @@ asan: build/stamps/install build/stamps/system-test ## Core tests, and pytest's 
 	cmake --preset asan -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python >build/asan.log
 	cmake --build build/asan
 	ctest --test-dir build/asan --output-on-failure
-	.ci/sanitized-pytest build/asan --quiet $(PARALLEL) $(NATIVE_PYTESTS)
+	.ci/sanitized-pytest build/asan --quiet --numprocesses $(shell nproc) --dist worksteal \
+	  $(NATIVE_PYTESTS)
 
 # The tests with threads in them; without address space randomisation, which gcc 12's
 # ThreadSanitizer cannot follow on new kernels.

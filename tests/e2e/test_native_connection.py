@@ -288,6 +288,7 @@ def test_a_child_that_abandons_leaves_the_parents_connection_alone(
     assert read.status == NOT_FOUND
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_call_that_waits(node: _kernel.Node) -> None:
     # An administrative command that nobody answers.
     connection = connect(node.port)

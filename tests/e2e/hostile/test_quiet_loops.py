@@ -4,6 +4,8 @@ import socket
 import struct
 import time
 
+import pytest
+
 from tests.e2e.nodes import (
     MIB,
     STALL_MS,
@@ -101,6 +103,7 @@ def test_a_put_that_waits_for_its_pools_quota_holds_up_no_other_pool() -> None:
         assert second.read_completion()[0].status == 0
 
 
+@pytest.mark.slow
 def test_answers_of_other_shards_are_made_only_as_far_as_the_budget() -> None:
     credit_count, budget = 1_024, MIB
     with node_process(

@@ -48,7 +48,7 @@ def narrow_client(port: int, receive_bytes: int = 128 * 1024) -> RawConnection:
 
 def flood(client: RawConnection, data: bytes) -> None:
     """Send over and over, reading nothing, until the node takes no more."""
-    client.socket.settimeout(0.2)
+    client.socket.settimeout(2.0)
     deadline = time.monotonic() + 15
     with suppress(OSError):  # A timeout, or the node has closed.
         while time.monotonic() < deadline:

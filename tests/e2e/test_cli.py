@@ -251,7 +251,7 @@ def test_config(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ('[node]\nhost = "0.0.0.0"\n', "can be reached from other machines"),
-        ('[pools.default]\nadmin_file = "/no/such"\n', "cannot read the secrets in /no/such"),
+        ('[pools.default]\nadmin_file = "/no/such"\n', "cannot read the secrets in '/no/such'"),
         ('[pools."A b"]\n', "cannot name a pool"),
     ],
 )

@@ -207,8 +207,11 @@ TEST_CASE("clients that put large values at once leave no more than the pool's q
       CHECK(stored + refused == kPutsEach * kClientCount);
       // Two of them fit.
       CHECK(stored == (kind == EvictionKind::None ? 2 : kPutsEach * kClientCount));
+      // Several shards may each make room for the last put, which then is all that is left.
+      bool evicts_at_once = kind != EvictionKind::None && shard_count > 1;
+      uint64_t left = (evicts_at_once ? 1 : 2) * value.size();
       CHECK(within_seconds([&] {
-        return used_bytes(*node) >= 2 * value.size() && used_bytes(*node) <= kQuota &&
+        return used_bytes(*node) >= left && used_bytes(*node) <= kQuota &&
                sum_of(*node, &ShardStatistics::reserved_bytes) == 0;
       }));
       CHECK(node->stop(5000));

@@ -4,6 +4,7 @@ import argparse
 import socket
 import struct
 
+from bench.contestants.filled import fill
 from bench.contestants.loop import Contestant, serve
 
 _HEAD = struct.Struct("<II")
@@ -20,24 +21,16 @@ class EchoSocket(Contestant):
     def put(self, key: str, value: memoryview) -> None:
         del key
         self._socket.sendmsg((_HEAD.pack(len(value), _REPLY_BYTES), value))
-        self._receive(self._reply)
+        fill(self._socket, self._reply)
 
     def get_into(self, key: str, buffer: memoryview) -> int:
         del key
         self._socket.sendall(_HEAD.pack(_REQUEST_BYTES, len(buffer)) + bytes(_REQUEST_BYTES))
-        self._receive(buffer)
+        fill(self._socket, buffer)
         return len(buffer)
 
     def delete_many(self, keys: list[str]) -> None:
         """Nothing was stored."""
-
-    def _receive(self, buffer: memoryview) -> None:
-        received = 0
-        while received < len(buffer):
-            count = self._socket.recv_into(buffer[received:])
-            if count == 0:
-                raise ConnectionError("the server closed the connection")
-            received += count
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ client costs half as much again and more, so measuring one hides the server.
 import argparse
 import socket
 
+from bench.contestants.filled import fill
 from bench.contestants.loop import Contestant, serve
 
 
@@ -44,18 +45,10 @@ class RespSocket(Contestant):
         parts = (head, *rest)
         received = self._socket.recvmsg_into(parts)[0]
         for part in parts:
-            self._fill(part[received:])
+            fill(self._socket, part[received:])
             received = max(0, received - len(part))
         if head != reply:
             raise RuntimeError(f"expected {reply!r} of the server, got {bytes(head)!r}")
-
-    def _fill(self, buffer: memoryview) -> None:
-        received = 0
-        while received < len(buffer):
-            count = self._socket.recv_into(buffer[received:])
-            if count == 0:
-                raise ConnectionError("the server closed the connection")
-            received += count
 
 
 if __name__ == "__main__":

@@ -111,8 +111,9 @@ nb::list Operation::statuses() const {
 uint64_t Operation::status_set() const noexcept {
   uint64_t set = 0;
   for (const Transfer& transfer : transfers_) {
-    for (const TransferItem& item : transfer.items)
+    for (const TransferItem& item : transfer.items) {
       set |= uint64_t{1} << static_cast<int>(item.status);
+    }
   }
   return set;
 }

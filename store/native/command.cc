@@ -291,13 +291,13 @@ void Command::reset(bool keeps_memory) noexcept {
   recycle(&body);
 }
 
-Status perform(ObjectStore& store, Partition* partition, uint32_t shard, const Work& work) {
-  Command* command = work.command;
+Status Command::perform(ObjectStore& store, Partition* partition, uint32_t shard,
+                        const Work& work) {
   if (partition == nullptr) {
-    uint32_t begin = work.task == kAllTasks ? command->window_begin : work.task;
-    uint32_t end = work.task == kAllTasks ? command->window_end : work.task + 1;
+    uint32_t begin = work.part == kAllTasks ? window_begin : work.part;
+    uint32_t end = work.part == kAllTasks ? window_end : work.part + 1;
     for (uint32_t index = begin; index < end; ++index) {
-      Task& task = command->tasks[index];
+      Task& task = tasks[index];
       if (task.shard != shard) continue;
       // The pool was dropped. Of a write that is aborted, its home has noted a status.
       if (work.phase != Phase::Abort) task.status = Status::Denied;
@@ -307,24 +307,24 @@ Status perform(ObjectStore& store, Partition* partition, uint32_t shard, const W
   }
   switch (work.phase) {
     case Phase::Execute:
-      execute(store, *partition, shard, command);
+      execute(store, *partition, shard, this);
       return Status::Ok;
     case Phase::Reserve:
-      return reserve(store, *partition, command->opcode, &command->tasks[work.task]);
+      return reserve(store, *partition, opcode, &tasks[work.part]);
     case Phase::Write:
-      return write(store, *partition, command->opcode, &command->tasks[work.task]);
+      return write(store, *partition, opcode, &tasks[work.part]);
     case Phase::Commit:
-      commit(store, *partition, command->opcode, &command->tasks[work.task]);
+      commit(store, *partition, opcode, &tasks[work.part]);
       return Status::Ok;
     case Phase::Abort:
-      abort_write(store, command->tasks[work.task]);
+      abort_write(store, tasks[work.part]);
       return Status::Ok;
   }
   return Status::Internal;
 }
 
-void give_up(ObjectStore& store, const Work& work) noexcept {
-  Task& task = work.command->tasks[work.task];
+void Command::give_up(ObjectStore& store, const Work& work) noexcept {
+  Task& task = tasks[work.part];
   abort_write(store, task);
   task.status = Status::Busy;
 }

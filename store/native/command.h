@@ -1,21 +1,15 @@
-// A command on its way through the node: one capsule, its entries as tasks, each done by the shard
-// that owns its key.
-//
-// A command lives on the shard of its connection. Its tasks may be worked on by other shards in the
-// meantime: a Work travels there and back through the shards' mailboxes, so no two threads ever
-// touch one task at the same time.
+// A command of the capsule protocol on its way through the node: one capsule, its entries as tasks,
+// each done by the shard that owns its key.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "store/native/object_store.h"
+#include "store/native/errand.h"
 #include "transport/native/capsule.h"
 
 namespace kvstrata {
-
-class Session;
 
 // A reference on an extent, and the part of it that is to be sent.
 struct PinnedPiece {
@@ -55,31 +49,20 @@ struct Task {
   Status status = Status::Ok;
 };
 
-enum class Phase : uint8_t {
-  Execute,  // Everything but writes, all the command's tasks of one shard at once.
-  Reserve,  // Writes: memory for the value.
-  Commit,   // Writes: the value is there; make it visible.
-  Write,    // Writes of small values for another shard: all in one step, from the task's bytes.
-  Abort,    // Writes: give the memory back.
-};
-
 constexpr uint32_t kAllTasks = UINT32_MAX;
 // A scan stops soon after it has collected so many bytes of keys.
 constexpr size_t kScanBytesMax = 256 * 1024;
 
-struct Command {
-  Session* session = nullptr;
+class Command final : public Errand {
+ public:
+  // A work's part is a task, or all tasks of the window that the shard owns.
+  Status perform(ObjectStore& store, Partition* partition, uint32_t shard,
+                 const Work& work) override;
+  void give_up(ObjectStore& store, const Work& work) noexcept override;
+
   uint32_t id = 0;
-  uint8_t raw_opcode = 0;
   Opcode opcode = Opcode::Noop;
-  PoolId pool = 0;
-  uint16_t home_shard = 0;
-  uint64_t begin_ns = 0;
-  uint64_t deadline_ns = 0;
-  uint64_t admin_call = 0;
-  uint32_t pending = 0;        // Works under way elsewhere, or waiting for memory.
-  uint64_t awaited_bytes = 0;  // What they may bring home: counted with the session meanwhile.
-  uint32_t window_begin = 0;   // Reads: outcomes before this one were answered.
+  uint32_t window_begin = 0;  // Reads: outcomes before this one were answered.
   uint32_t window_end = 0;
   uint32_t receiving = 0;  // Writes: the task whose data are due next.
   ByteBuffer body;         // A copy, where the command outlives the read buffer.
@@ -100,16 +83,5 @@ struct Command {
  private:
   std::vector<TaskDetail> details_;  // Reused: only the first `tasks.size()` are alive.
 };
-
-struct Work {
-  Command* command = nullptr;
-  uint32_t task = kAllTasks;
-  Phase phase = Phase::Execute;
-};
-
-// Runs on the owner's shard. Returns Busy when a write has to wait for memory: call again later.
-Status perform(ObjectStore& store, Partition* partition, uint32_t shard, const Work& work);
-// A write has waited for memory for too long: it ends as Busy.
-void give_up(ObjectStore& store, const Work& work) noexcept;
 
 }  // namespace kvstrata

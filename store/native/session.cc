@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "store/native/look_ahead.h"
+#include "store/native/capsule_protocol.h"
 #include "store/native/node.h"
 #include "store/native/shard.h"
 
@@ -38,7 +38,7 @@ void Session::on_readable() {
 
 // Returns true if more may be there to be read at once.
 bool Session::read_once() {
-  if ((state_ == State::Data || state_ == State::Discard) && input_.empty()) return read_data();
+  if (data_left() != 0 && input_.empty()) return read_data();
   MutableBytes target = shard_->read_buffer();
   bool into_input = !input_.empty();
   size_t kept = input_.size();
@@ -62,17 +62,18 @@ bool Session::read_once() {
 // Data go straight to where they belong; what follows them on the stream comes with the same call.
 bool Session::read_data() {
   MutableBytes buffer = shard_->read_buffer();
-  MutableBytes target = state_ == State::Data ? data_target() : buffer;
+  MutableBytes target = protocol_->data_target();
+  bool dropped = target.empty();
+  if (dropped) target = buffer;
   // What is received is hashed too, which makes a step about twice as long as one of sending.
   size_t step = shard_->step_bytes() / 2;
-  target = target.first(std::min({target.size(), step, size_t{value_left_}}));
-  bool dropped = state_ == State::Discard;
+  target = target.first(std::min({target.size(), step, size_t{data_left()}}));
   // Dropped bytes land in the very buffer that what follows would need.
   iovec second = dropped ? iovec{} : iovec{buffer.data(), buffer.size()};
   int64_t count = receive({iovec{target.data(), target.size()}, second});
   if (count <= 0) return false;
   auto direct = std::min(static_cast<size_t>(count), target.size());
-  take_data(target.first(direct));
+  protocol_->take_data(target.first(direct));
   Bytes rest = Bytes(buffer).first(static_cast<size_t>(count) - direct);
   if (!closed_ && !rest.empty()) keep_unread(rest.subspan(consume(rest)));
   return static_cast<size_t>(count) == target.size() + second.iov_len;
@@ -86,47 +87,37 @@ int64_t Session::receive(const std::array<iovec, 2>& vectors) {
   if (count > 0) {
     progress_bytes_ += static_cast<uint64_t>(count);
     shard_->statistics().received_bytes.add(static_cast<uint64_t>(count));
-    if (value_left_ > kBulkBytes) shard_->note_bulk();
+    if (data_left() > kBulkBytes) shard_->note_bulk();
   } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
     close();
   }
   return count;
 }
 
-// Handles whole capsules and data; returns how many bytes were used.
+// Handles whole commands and data; returns how many bytes were used.
 size_t Session::consume(Bytes bytes) {
   size_t used = 0;
-  size_t looked_at = 0;
   while (!closed_ && !closing_ && used < bytes.size()) {
-    if (state_ == State::Capsules && !has_room()) {
-      output_full_ = true;
-      break;
-    }
     if (used != 0 && shard_->turn_is_long()) {
       shard_->continue_later(this);
       break;
     }
-    Bytes rest = bytes.subspan(used);
-    size_t count = 0;
-    switch (state_) {
-      case State::Hello:
-        count = consume_hello(rest);
-        break;
-      case State::Capsules:
-        if (used >= looked_at) looked_at = used + look_ahead(*shard_, pool_, rest);
-        count = consume_capsule(rest);
-        break;
-      case State::Data:
-      case State::Discard:
-        count = consume_data(rest);
-        break;
-      case State::Paused:
-        break;
-    }
+    if (protocol_ == nullptr && !choose_protocol(bytes[0])) break;
+    size_t count = protocol_->consume(bytes.subspan(used));
     if (count == 0) break;
     used += count;
   }
   return closed_ || closing_ ? bytes.size() : used;
+}
+
+bool Session::choose_protocol(std::byte first) {
+  if (first == kCapsuleFirstByte) {
+    protocol_ = std::make_unique<CapsuleProtocol>(this);
+    return true;
+  }
+  shard_->statistics().connections_dropped_protocol.add();
+  close();
+  return false;
 }
 
 void Session::go_on() {
@@ -161,115 +152,49 @@ bool Session::account_input() {
   return false;
 }
 
-size_t Session::consume_hello(Bytes bytes) {
-  if (bytes[0] != kCapsuleFirstByte) {
-    shard_->statistics().connections_dropped_protocol.add();
-    close();
-    return bytes.size();
-  }
-  if (bytes.size() < kHelloPrefixBytes) return 0;
-  HelloPrefix prefix;
-  if (!decode(bytes.data(), &prefix)) {
-    refuse_hello(Status::Invalid, "this is not a KVStrata hello, or its body is too long");
-    return bytes.size();
-  }
-  size_t length = kHelloPrefixBytes + prefix.body_length;
-  if (prefix.version_lowest > limits::kProtocolVersion ||
-      prefix.version_highest < limits::kProtocolVersion) {
-    refuse_hello(Status::Unsupported, "the client speaks capsule protocol versions " +
-                                          std::to_string(prefix.version_lowest) + " to " +
-                                          std::to_string(prefix.version_highest) +
-                                          "; this node speaks version " +
-                                          std::to_string(limits::kProtocolVersion));
-    return bytes.size();
-  }
-  if (bytes.size() < length) return 0;
-  Bytes whole = bytes.first(length);
-  ClientHello hello;
-  std::string error = "the hello's CRC does not match";
-  Status status = hello_crc_matches(whole) ? decode(whole, &hello, &error) : Status::Invalid;
-  if (status != Status::Ok) {
-    refuse_hello(status, error);
-    return bytes.size();
-  }
-  uint32_t wanted = hello.shard;
-  if (wanted < shard_->node().shard_count() && wanted != shard_->index()) {
-    shard_->hand_over(this, wanted, hello, bytes.subspan(length));
-    return bytes.size();
-  }
-  if (!answer_hello(hello)) {
-    shard_->hand_over(this, shard_->index(), hello, bytes.subspan(length));
-    return bytes.size();
-  }
-  return length;
-}
-
 void Session::adopt(const ClientHello& hello, Bytes unread) {
-  if (!answer_hello(hello)) {
-    shard_->hand_over(this, shard_->index(), hello, unread);
-    return;
-  }
+  auto protocol = std::make_unique<CapsuleProtocol>(this);
+  CapsuleProtocol& capsules = *protocol;
+  protocol_ = std::move(protocol);
+  if (!capsules.greet(hello, unread)) return;
   if (!closed_) keep_unread(unread.subspan(consume(unread)));
   if (!closed_) flush();
 }
 
-// False where the hello's pool is so new that this shard is yet to hear of it: the letter that
-// tells it is on its way, and one sent now comes after it.
-bool Session::answer_hello(const ClientHello& hello) {
-  Node& node = shard_->node();
-  std::string message;
-  Status status = node.authenticate(hello.pool, hello.secret, &pool_, &rights_, &message);
-  if (status == Status::Ok && shard_->stopping()) {
-    status = Status::Closing;
-    message = "this node is stopping";
-  }
-  if (status != Status::Ok) {
-    refuse_hello(status, message);
-    return true;
-  }
-  if (shard_->store().partition(pool_) == nullptr) return false;
-  pool_name_ = hello.pool;
-  uint32_t wish = hello.credits == 0 ? node.credits() : hello.credits;
-  credits_ = std::min(wish, node.credits());
-  NodeHello answer;
-  answer.version = limits::kProtocolVersion;
-  answer.credits = credits_;
-  answer.shard = shard_->index();
-  answer.shard_count = node.shard_count();
-  answer.chunk_bytes = limits::kChunkBytes;
-  answer.value_bytes_max = shard_->store().value_bytes_max();
-  answer.node_id = node.node_id();
-  answer.rights = rights_;
-  answer.pool_kind = node.pool_is_immutable(pool_) ? 1 : 0;
-  encode(answer, output_.bytes());
-  state_ = State::Capsules;
-  return true;
+void Session::on_work_done(const Work& work) {
+  --work.errand->pending;
+  protocol_->on_work_done(work);
+  if (!closed_) shard_->flush_later(this);
 }
 
-void Session::refuse_hello(Status status, std::string message) {
-  NodeHello answer;
-  answer.status = status;
-  answer.message = std::move(message);
-  encode(answer, output_.bytes());
-  closing_ = true;
-  shard_->statistics().connections_refused.add();
-  shard_->flush_later(this);
+void Session::on_admin_done(Errand* errand, Status status, Bytes payload) {
+  protocol_->on_admin_done(errand, status, payload);
+  if (!closed_) shard_->flush_later(this);
 }
 
-// The stream has lost its meaning: say why, then close.
-void Session::fail(uint8_t opcode, uint32_t command_id, std::string_view message) {
-  complete_failed(opcode, command_id, Status::Invalid, message);
+void Session::end_errand() {
+  --errand_count_;
+  if (closed_) shard_->drop(this);
+}
+
+void Session::await(Errand* errand, uint64_t bytes) noexcept {
+  errand->awaited_bytes = bytes;
+  awaited_bytes_ += bytes;
+}
+
+void Session::await_no_more(Errand* errand) noexcept {
+  awaited_bytes_ -= std::exchange(errand->awaited_bytes, 0);
+}
+
+void Session::end_output() {
   closing_ = true;
-  shard_->statistics().connections_dropped_protocol.add();
   shard_->flush_later(this);
 }
 
 // After a pause: what came before it was kept.
 void Session::resume() {
-  if (!closed_ && state_ != State::Paused && !input_.empty()) consume_input();
+  if (!closed_ && !input_.empty() && !(protocol_ && protocol_->is_paused())) consume_input();
 }
-
-void Session::on_writable() { flush(); }
 
 void Session::on_hang_up() {
   if (paused()) {
@@ -321,11 +246,7 @@ bool Session::send_output() {
 
 void Session::go_on_after_output() {
   output_full_ = false;
-  while (!blocked_reads_.empty() && has_room()) {
-    Command* command = blocked_reads_.front();
-    blocked_reads_.pop_front();
-    run_windows(command);
-  }
+  protocol_->on_output_room();
   resume();
   if (!closed_ && !output_.empty()) shard_->flush_later(this);
 }
@@ -341,7 +262,9 @@ void Session::watch() noexcept {
 }
 
 bool Session::paused() const noexcept {
-  return state_ == State::Paused || (state_ == State::Capsules && !has_room());
+  if (protocol_ == nullptr) return false;
+  return protocol_->is_paused() ||
+         (protocol_->data_left() == 0 && protocol_->is_greeted() && !has_room());
 }
 
 bool Session::has_room() const noexcept {
@@ -350,9 +273,10 @@ bool Session::has_room() const noexcept {
 }
 
 bool Session::is_stalled(uint64_t now_ns) noexcept {
-  bool owes = write_ != nullptr && state_ == State::Data;
-  bool waits = owes || !output_.empty() || !greeted() || !input_.empty() || closing_;
-  if (!waits || (state_ == State::Paused && output_.empty())) {
+  bool greeted = protocol_ != nullptr && protocol_->is_greeted();
+  bool owes = protocol_ != nullptr && protocol_->owes_data();
+  bool waits = owes || !output_.empty() || !greeted || !input_.empty() || closing_;
+  if (!waits || (greeted && protocol_->is_paused() && output_.empty())) {
     progress_ns_ = now_ns;
     progress_seen_ = progress_bytes_;
     return false;
@@ -362,14 +286,14 @@ bool Session::is_stalled(uint64_t now_ns) noexcept {
   uint64_t moved = progress_bytes_ - progress_seen_;
   progress_ns_ = now_ns;
   progress_seen_ = progress_bytes_;
-  // A hello, or a last word, is through by now or never will be. Half a capsule may be that of a
+  // A hello, or a last word, is through by now or never will be. Half a command may be that of a
   // busy client, caught in between.
-  if (!greeted() || closing_) return true;
+  if (!greeted || closing_) return true;
   return moved * 1000 < shard_->node().minimum_rate() * elapsed_ms;
 }
 
-bool Session::drain() noexcept {
-  return command_count_ == 0 && output_.empty() && write_ == nullptr;
+bool Session::is_drained() noexcept {
+  return errand_count_ == 0 && output_.empty() && (protocol_ == nullptr || protocol_->is_idle());
 }
 
 Socket Session::take_socket() noexcept {
@@ -386,12 +310,7 @@ void Session::close() noexcept {
   std::vector<OwnedExtent> released;
   output_.discard(&released);
   shard_->release(&released);
-  if (write_ != nullptr) {
-    Command* command = std::exchange(write_, nullptr);
-    if (state_ == State::Data) abort_value(command, command->receiving);
-    if (command->pending == 0) end(command);
-  }
-  for (Command* command : std::exchange(blocked_reads_, {})) end(command);
+  if (protocol_ != nullptr) protocol_->on_closed();
   socket_.close();
 }
 

@@ -249,19 +249,14 @@ void Shard::hand_over(Session* session, uint32_t shard, const ClientHello& hello
 }
 
 Command* Shard::take_command() {
-  if (free_commands_.empty()) {
-    commands_.push_back(std::make_unique<Command>());
-    free_commands_.push_back(commands_.back().get());
-  }
-  Command* command = free_commands_.back();
-  free_commands_.pop_back();
+  Command* command = commands_.take();
   command->home_shard = static_cast<uint16_t>(index_);
   return command;
 }
 
 void Shard::return_command(Command* command) {
-  command->reset(free_commands_.size() < kBatchesKept);
-  free_commands_.push_back(command);
+  command->reset(commands_.free_count() < kBatchesKept);
+  commands_.give_back(command);
 }
 
 bool Shard::begin_work(uint32_t owner, const Work& work) {
@@ -270,7 +265,7 @@ bool Shard::begin_work(uint32_t owner, const Work& work) {
     node_->shard(owner).post([work](Shard& shard) { shard.perform_for(work); });
     return false;
   }
-  Status status = perform(store_, store_.partition(work.command->pool), index_, work);
+  Status status = work.errand->perform(store_, store_.partition(work.errand->pool), index_, work);
   if (status != Status::Busy) return true;
   statistics_.memory_waits.add();
   waiting_.push_back(work);
@@ -282,7 +277,7 @@ void Shard::perform_for(const Work& work) {
   if (begin_work(index_, work)) send_home(work);
 }
 
-void Shard::work_done(const Work& work) { work.command->session->on_work_done(work); }
+void Shard::work_done(const Work& work) { work.errand->session->on_work_done(work); }
 
 // Writes that wait for memory, oldest first. Where one gets nowhere those of its pool behind it
 // wait on, but other pools' do not: it may be a quota that it waits for.
@@ -291,20 +286,20 @@ void Shard::retry_waiting() {
   std::vector<PoolId> stuck;
   for (size_t at = 0; at < waiting_.size() && TurnWatch::monotonic_ns() - now_ns_ < kRetryNs;) {
     Work work = waiting_[at];
-    bool overdue = now_ns_ >= work.command->deadline_ns;
-    if (!overdue && std::ranges::find(stuck, work.command->pool) != stuck.end()) {
+    bool overdue = now_ns_ >= work.errand->deadline_ns;
+    if (!overdue && std::ranges::find(stuck, work.errand->pool) != stuck.end()) {
       ++at;
       continue;
     }
     uint64_t before = store_.reclaim_count();
-    Status status = perform(store_, store_.partition(work.command->pool), index_, work);
+    Status status = work.errand->perform(store_, store_.partition(work.errand->pool), index_, work);
     if (status == Status::Busy && !overdue) {
       if (store_.reclaim_count() != before) continue;
-      stuck.push_back(work.command->pool);
+      stuck.push_back(work.errand->pool);
       ++at;
       continue;
     }
-    if (status == Status::Busy) give_up(store_, work);
+    if (status == Status::Busy) work.errand->give_up(store_, work);
     waiting_.erase(waiting_.begin() + static_cast<ptrdiff_t>(at));
     send_home(work);
   }
@@ -321,11 +316,11 @@ void Shard::wake_others() {
 }
 
 void Shard::send_home(const Work& work) {
-  if (work.command->home_shard == index_) {
+  if (work.errand->home_shard == index_) {
     work_done(work);
     return;
   }
-  node_->shard(work.command->home_shard).post([work](Shard& home) { home.work_done(work); });
+  node_->shard(work.errand->home_shard).post([work](Shard& home) { home.work_done(work); });
 }
 
 void Shard::flush_later(Session* session) {
@@ -401,40 +396,33 @@ void Shard::send_releases() {
   }
 }
 
-bool Shard::start_admin(Command* command) {
-  Session* session = command->session;
-  const Entry& entry = command->tasks[0].detail->entry;
+bool Shard::start_admin(Errand* errand, AdminCall call) {
   static std::atomic<uint64_t> next_call{1};
-  command->admin_call = next_call.fetch_add(1, std::memory_order_relaxed);
-  AdminCall call{command->admin_call,
-                 index_,
-                 std::string(as_text(entry.key)),
-                 {entry.payload.begin(), entry.payload.end()},
-                 session->pool_name(),
-                 session->rights(),
-                 session->peer()};
+  call.id = next_call.fetch_add(1, std::memory_order_relaxed);
+  call.shard = index_;
+  errand->admin_call = call.id;
   if (!node_->admin().push(std::move(call))) return false;
-  admin_calls_[command->admin_call] = command;
+  admin_calls_[errand->admin_call] = errand;
   return true;
 }
 
 void Shard::finish_admin(uint64_t call, Status status, Bytes payload) {
   auto found = admin_calls_.find(call);
   if (found == admin_calls_.end()) return;  // Its deadline passed.
-  Command* command = found->second;
+  Errand* errand = found->second;
   admin_calls_.erase(found);
-  command->session->on_admin_done(command, status, payload);
+  errand->session->on_admin_done(errand, status, payload);
 }
 
 void Shard::expire_admin_calls() {
   for (auto each = admin_calls_.begin(); each != admin_calls_.end();) {
-    Command* command = each->second;
-    if (now_ns_ < command->deadline_ns) {
+    Errand* errand = each->second;
+    if (now_ns_ < errand->deadline_ns) {
       ++each;
       continue;
     }
     each = admin_calls_.erase(each);
-    command->session->on_admin_done(command, Status::Deadline, {});
+    errand->session->on_admin_done(errand, Status::Deadline, {});
   }
 }
 
@@ -490,7 +478,7 @@ int Shard::timeout_ms() const noexcept {
 bool Shard::stop_is_due() {
   if (!stopping()) return false;
   bool drained = std::ranges::all_of(
-      sessions_, [](const auto& session) { return session->closed() || session->drain(); });
+      sessions_, [](const auto& session) { return session->closed() || session->is_drained(); });
   if (drained && !drained_) node_->shard_drained();
   drained_ = drained_ || drained;
   if (!node_->all_drained() && now_ns_ < stop_deadline_ns_) return false;

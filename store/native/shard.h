@@ -9,9 +9,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "store/native/admin_queue.h"
 #include "store/native/command.h"
 #include "store/native/mailbox.h"
 #include "store/native/object_store.h"
+#include "store/native/recycler.h"
 #include "store/native/session.h"
 #include "store/native/spin_gate.h"
 #include "store/native/statistics.h"
@@ -61,7 +63,7 @@ class Shard {
   void note_bulk() noexcept { bulk_ = true; }
   bool stopping() const noexcept { return stop_deadline_ns_ != 0; }
   // False when too many wait.
-  bool start_admin(Command* command);
+  bool start_admin(Errand* errand, AdminCall call);
   void finish_admin(uint64_t call, Status status, Bytes payload);
   void drop(Session* session) noexcept;
 
@@ -98,11 +100,10 @@ class Shard {
   std::vector<std::unique_ptr<Session>> sessions_;
   std::vector<Session*> flush_due_;
   std::vector<Session*> continue_due_;
-  std::vector<Command*> free_commands_;
-  std::vector<std::unique_ptr<Command>> commands_;
+  Recycler<Command> commands_;
   std::deque<Work> waiting_;                   // Writes that wait for memory, oldest first.
   std::vector<std::vector<Extent>> releases_;  // By owning shard.
-  std::unordered_map<uint64_t, Command*> admin_calls_;
+  std::unordered_map<uint64_t, Errand*> admin_calls_;
   SpinGate spin_;
   TurnWatch watch_;
   uint64_t now_ns_ = 0;

@@ -1,9 +1,10 @@
-// Commands of a session: from a capsule to tasks, to the shards that own them, to a completion.
+// Commands of a connection of the capsule protocol: from a capsule to tasks, to the shards that own
+// them, to a completion.
 #include <algorithm>
 #include <bit>
 
+#include "store/native/capsule_protocol.h"
 #include "store/native/node.h"
-#include "store/native/session.h"
 #include "store/native/shard.h"
 #include "store/native/slot.h"
 
@@ -93,30 +94,9 @@ Status check_entry(const Entry& entry, Opcode opcode, uint64_t value_bytes_max) 
 
 }  // namespace
 
-size_t Session::consume_capsule(Bytes bytes) {
-  if (bytes.size() < kHeaderBytes) return 0;
-  RequestHeader header;
-  if (!decode(bytes.data(), &header)) {
-    fail(header.opcode, header.command_id, "a length or count is beyond the protocol's limits");
-    return bytes.size();
-  }
-  size_t length = kHeaderBytes + header.body_length;
-  if (bytes.size() < length) return 0;
-  if (!crc_matches(bytes.first(length))) {
-    fail(header.opcode, header.command_id, "the capsule's CRC does not match");
-    return bytes.size();
-  }
-  if (command_count_ >= credits_) {
-    fail(header.opcode, header.command_id,
-         "more commands in flight than the " + std::to_string(credits_) + " credits allow");
-    return bytes.size();
-  }
-  start(header, bytes.subspan(kHeaderBytes, header.body_length));
-  return length;
-}
-
 // What makes a whole command impossible, though its bytes are well formed.
-Status Session::refusal(const RequestHeader& header, Bytes attributes, std::string* message) const {
+Status CapsuleProtocol::refusal(const RequestHeader& header, Bytes attributes,
+                                std::string* message) const {
   if (shard_->stopping()) {
     *message = "this node is stopping";
     return Status::Closing;
@@ -148,7 +128,7 @@ Status Session::refusal(const RequestHeader& header, Bytes attributes, std::stri
   return Status::Ok;
 }
 
-void Session::start(const RequestHeader& header, Bytes body) {
+void CapsuleProtocol::start(const RequestHeader& header, Bytes body) {
   Bytes attributes = body.last(header.attribute_length);
   Bytes entries = body.first(body.size() - header.attribute_length);
   std::string message;
@@ -163,8 +143,8 @@ void Session::start(const RequestHeader& header, Bytes body) {
     return;
   }
   Command* command = shard_->take_command();
-  ++command_count_;
-  command->session = this;
+  session_->begin_errand();
+  command->session = session_;
   command->id = header.command_id;
   command->opcode = static_cast<Opcode>(header.opcode);
   command->pool = pool_;
@@ -193,7 +173,7 @@ void Session::start(const RequestHeader& header, Bytes body) {
   }
 }
 
-bool Session::read_entries(Command* command, const RequestHeader& header, Bytes body) {
+bool CapsuleProtocol::read_entries(Command* command, const RequestHeader& header, Bytes body) {
   uint32_t shard_count = shard_->node().shard_count();
   uint64_t value_bytes_max = shard_->store().value_bytes_max();
   uint64_t data_length = 0;
@@ -221,7 +201,7 @@ bool Session::read_entries(Command* command, const RequestHeader& header, Bytes 
   return true;
 }
 
-void Session::run_windows(Command* command) {
+void CapsuleProtocol::run_windows(Command* command) {
   do {
     if (shard_->now_ns() > command->deadline_ns) {
       complete_failed(static_cast<uint8_t>(command->opcode), command->id, Status::Deadline,
@@ -247,21 +227,20 @@ void Session::run_windows(Command* command) {
   } while (finish_window(command));
 }
 
-// Others work on the window. The command's own memory and what is brought home count as output from
-// now on: else a peer that reads nothing could have any amount made for it.
-void Session::await(Command* command) {
-  command->awaited_bytes = command->memory_bytes();
+// Others work on the window: the command's own memory and what is brought home count as output.
+void CapsuleProtocol::await(Command* command) {
+  uint64_t bytes = command->memory_bytes();
   if (opcode_reads(command->opcode)) {
-    command->awaited_bytes += command->window().size() * limits::kRecordBytesInlineMax;
+    bytes += command->window().size() * limits::kRecordBytesInlineMax;
   } else if (command->opcode == Opcode::Scan) {
-    command->awaited_bytes += kScanBytesMax;
+    bytes += kScanBytesMax;
   }
-  awaited_bytes_ += command->awaited_bytes;
+  session_->await(command, bytes);
 }
 
 // Answers the window. True if the next one is to be run now.
-bool Session::finish_window(Command* command) {
-  if (closed_) {
+bool CapsuleProtocol::finish_window(Command* command) {
+  if (session_->closed()) {
     std::vector<OwnedExtent> released;
     for (const Task& task : command->window()) {
       if (task.detail == nullptr) break;
@@ -283,16 +262,16 @@ bool Session::finish_window(Command* command) {
     return false;
   }
   command->window_begin = command->window_end;
-  if (has_room()) return true;
+  if (session_->has_room()) return true;
   blocked_reads_.push_back(command);
-  output_full_ = true;
+  session_->wait_for_room();
   return false;
 }
 
-void Session::encode_reads(Command* command) {
+void CapsuleProtocol::encode_reads(Command* command) {
   uint32_t index = command->window_begin;
   do {
-    CapsuleWriter writer(output_.bytes());
+    CapsuleWriter writer(output());
     writer.begin_completion(static_cast<uint8_t>(command->opcode), command->id,
                             static_cast<uint16_t>(index));
     uint32_t first = index;
@@ -307,17 +286,18 @@ void Session::encode_reads(Command* command) {
     for (uint32_t sent = first; sent < index; ++sent) {
       const Task& task = command->tasks[sent];
       TaskDetail& detail = *task.detail;
-      output_.bytes()->append(detail.bytes.view());
+      output()->append(detail.bytes.view());
       for (const PinnedPiece& piece : detail.pieces) {
         const std::byte* data = shard_->store().at(piece.extent.offset) + piece.skip_bytes;
-        output_.add_piece(data, piece, task.shard);
+        session_->output().add_piece(data, piece, task.shard);
       }
       detail.pieces.clear();
     }
   } while (index < command->window_end);
 }
 
-void Session::encode_outcome(const Command& command, const Task& task, CapsuleWriter* writer) {
+void CapsuleProtocol::encode_outcome(const Command& command, const Task& task,
+                                     CapsuleWriter* writer) {
   if (task.detail == nullptr) {
     writer->add_status(task.status);
     return;
@@ -350,7 +330,7 @@ void Session::encode_outcome(const Command& command, const Task& task, CapsuleWr
       // The end of one shard is the beginning of the next.
       if (detail.cursor == 0 && ++shard == shard_->node().shard_count()) shard = 0;
       writer->add_scan(cursor | (shard << kScanShardShift), detail.key_count);
-      output_.bytes()->append(detail.bytes.view());
+      output()->append(detail.bytes.view());
       return;
     }
     default:
@@ -358,7 +338,7 @@ void Session::encode_outcome(const Command& command, const Task& task, CapsuleWr
   }
 }
 
-void Session::encode_outcomes(Command* command) {
+void CapsuleProtocol::encode_outcomes(Command* command) {
   if (command->opcode == Opcode::Scan && command->tasks[0].status != Status::Ok) {
     Status status = command->tasks[0].status;
     complete_failed(static_cast<uint8_t>(command->opcode), command->id, status,
@@ -369,7 +349,7 @@ void Session::encode_outcomes(Command* command) {
   if (command->opcode == Opcode::PrefixLength) {
     uint32_t length = 0;
     while (length < command->task_count() && command->tasks[length].status == Status::Ok) ++length;
-    CapsuleWriter writer(output_.bytes());
+    CapsuleWriter writer(output());
     writer.begin_completion(static_cast<uint8_t>(command->opcode), command->id, 0);
     writer.add_u32(length);
     writer.finish_completion(Status::Ok, 0, credits_, 0);
@@ -377,7 +357,7 @@ void Session::encode_outcomes(Command* command) {
   }
   uint32_t index = 0;
   do {
-    CapsuleWriter writer(output_.bytes());
+    CapsuleWriter writer(output());
     writer.begin_completion(static_cast<uint8_t>(command->opcode), command->id,
                             static_cast<uint16_t>(index));
     for (; index < command->task_count() && writer.bytes_written() < kCompletionBytes; ++index) {
@@ -388,56 +368,60 @@ void Session::encode_outcomes(Command* command) {
   } while (index < command->task_count());
 }
 
-void Session::complete_failed(uint8_t opcode, uint32_t command_id, Status status,
-                              std::string_view message) {
-  CapsuleWriter writer(output_.bytes());
+void CapsuleProtocol::complete_failed(uint8_t opcode, uint32_t command_id, Status status,
+                                      std::string_view message) {
+  CapsuleWriter writer(output());
   writer.begin_completion(opcode, command_id, 0);
   writer.set_message(message);
   writer.finish_completion(status, 0, credits_, 0);
 }
 
-void Session::start_admin(Command* command) {
-  if (shard_->start_admin(command)) return;
+void CapsuleProtocol::start_admin(Command* command) {
+  const Entry& entry = command->tasks[0].detail->entry;
+  AdminCall call;
+  call.name = as_text(entry.key);
+  call.payload.assign(entry.payload.begin(), entry.payload.end());
+  call.pool = pool_name_;
+  call.rights = rights_;
+  call.peer = session_->peer();
+  if (shard_->start_admin(command, std::move(call))) return;
   complete_failed(static_cast<uint8_t>(command->opcode), command->id, Status::Busy,
                   "too many administrative commands wait; try again");
   end(command);
 }
 
-void Session::on_admin_done(Command* command, Status status, Bytes payload) {
-  if (!closed_) {
+void CapsuleProtocol::on_admin_done(Errand* errand, Status status, Bytes payload) {
+  auto* command = static_cast<Command*>(errand);
+  if (!session_->closed()) {
     if (payload.size() > kCompletionBytes) {
       complete_failed(static_cast<uint8_t>(command->opcode), command->id, Status::TooLarge,
                       "the command's answer is larger than a completion may be");
     } else {
-      CapsuleWriter writer(output_.bytes());
+      CapsuleWriter writer(output());
       writer.begin_completion(static_cast<uint8_t>(command->opcode), command->id, 0);
       writer.add_admin(status, payload);
       writer.finish_completion(Status::Ok, 0, credits_, 0);
     }
-    shard_->flush_later(this);
   }
   end(command);
 }
 
-void Session::on_work_done(const Work& work) {
-  Command* command = work.command;
-  --command->pending;
+void CapsuleProtocol::on_work_done(const Work& work) {
+  auto* command = static_cast<Command*>(work.errand);
   if (opcode_writes(command->opcode)) {
     write_work_done(work);
   } else if (command->pending == 0) {
-    awaited_bytes_ -= std::exchange(command->awaited_bytes, 0);
+    session_->await_no_more(command);
     if (finish_window(command)) run_windows(command);
   }
-  if (!closed_) shard_->flush_later(this);
 }
 
-void Session::end(Command* command) {
+void CapsuleProtocol::end(Command* command) {
   LatencyKind kind = latency_kind(command->opcode);
   shard_->statistics().latency[static_cast<size_t>(kind)].add(TurnWatch::monotonic_ns() -
                                                               command->begin_ns);
   shard_->return_command(command);
-  --command_count_;
-  if (closed_) shard_->drop(this);
+  session_->end_errand();
 }
 
 }  // namespace kvstrata

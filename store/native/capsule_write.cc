@@ -1,13 +1,13 @@
-// Writes of a session: values come in one after the other, each straight into the memory reserved
-// for it.
+// Writes of a connection of the capsule protocol: values come in one after the other, each straight
+// into the memory reserved for it.
 //
 // A value of this shard, or a large one of another, is received into its open record's chunks. A
 // small value of another shard is received into the task and travels there whole, so that it costs
 // one hop instead of two.
 #include <algorithm>
 
+#include "store/native/capsule_protocol.h"
 #include "store/native/node.h"
-#include "store/native/session.h"
 #include "store/native/shard.h"
 
 namespace kvstrata {
@@ -24,13 +24,13 @@ uint64_t base_of(const Command& command, const Task& task) noexcept {
 
 }  // namespace
 
-bool Session::may_go_whole(const Task& task) const noexcept {
+bool CapsuleProtocol::may_go_whole(const Task& task) const noexcept {
   return task.shard != shard_->index() && task.detail->entry.value_length <= kWholeBytesMax &&
          travelling_bytes_ + task.detail->entry.value_length <= kTravellingBytesMax;
 }
 
 // Goes on with the write's next value, as far as possible without waiting.
-void Session::next_value() {
+void CapsuleProtocol::next_value() {
   Command* command = write_;
   while (command->receiving < command->task_count()) {
     Task& task = command->tasks[command->receiving];
@@ -45,7 +45,7 @@ void Session::next_value() {
 }
 
 // True if the value is dealt with already, so that the next one can begin.
-bool Session::begin_value(Task& task) {
+bool CapsuleProtocol::begin_value(Task& task) {
   Command* command = write_;
   goes_whole_ = may_go_whole(task);
   if (task.status == Status::Ok && !goes_whole_) {
@@ -64,7 +64,7 @@ bool Session::begin_value(Task& task) {
 }
 
 // Memory is there, or the value is refused: its bytes come next.
-void Session::receive_value(const Task& task) {
+void CapsuleProtocol::receive_value(const Task& task) {
   value_left_ = task.detail->entry.value_length;
   if (task.status != Status::Ok) {
     state_ = State::Discard;
@@ -77,12 +77,13 @@ void Session::receive_value(const Task& task) {
   begin_piece();
 }
 
-void Session::begin_piece() {
+void CapsuleProtocol::begin_piece() {
   piece_left_ = std::min(value_left_, limits::kChunkBytes - value_at_ % limits::kChunkBytes);
   piece_begun_ = false;
 }
 
-MutableBytes Session::data_target() const noexcept {
+MutableBytes CapsuleProtocol::data_target() {
+  if (state_ != State::Data) return {};
   Task& task = write_->tasks[write_->receiving];
   ByteBuffer& bytes = task.detail->bytes;
   if (goes_whole_) return {bytes.data() + bytes.size() - value_left_, piece_left_};
@@ -93,7 +94,7 @@ MutableBytes Session::data_target() const noexcept {
 }
 
 // Data that came with other bytes, in the read buffer.
-size_t Session::consume_data(Bytes bytes) {
+size_t CapsuleProtocol::consume_data(Bytes bytes) {
   auto count = static_cast<size_t>(std::min<uint64_t>(bytes.size(), value_left_));
   if (state_ == State::Data) {
     count = std::min<size_t>(count, piece_left_);
@@ -105,7 +106,7 @@ size_t Session::consume_data(Bytes bytes) {
 
 // `bytes` are where they belong: counts and hashes them, and goes on when they end a piece or the
 // value.
-void Session::take_data(Bytes bytes) {
+void CapsuleProtocol::take_data(Bytes bytes) {
   if (bytes.empty()) return;
   value_left_ -= bytes.size();
   if (state_ == State::Discard) {
@@ -136,7 +137,7 @@ void Session::take_data(Bytes bytes) {
   if (value_left_ == 0) finish_value_and_go_on();
 }
 
-void Session::finish_value_and_go_on() {
+void CapsuleProtocol::finish_value_and_go_on() {
   if (write_ == nullptr) {
     state_ = State::Capsules;  // The data of a command that was refused whole.
     return;
@@ -145,7 +146,7 @@ void Session::finish_value_and_go_on() {
   next_value();
 }
 
-void Session::finish_value() {
+void CapsuleProtocol::finish_value() {
   Command* command = write_;
   Task& task = command->tasks[command->receiving];
   uint32_t index = command->receiving++;
@@ -157,7 +158,7 @@ void Session::finish_value() {
 }
 
 // The rest of the value is dropped.
-void Session::refuse_value(Status status) {
+void CapsuleProtocol::refuse_value(Status status) {
   Command* command = write_;
   Task& task = command->tasks[command->receiving];
   task.status = status;
@@ -166,34 +167,34 @@ void Session::refuse_value(Status status) {
   if (value_left_ == 0) finish_value_and_go_on();
 }
 
-void Session::abort_value(Command* command, uint32_t index) noexcept {
+void CapsuleProtocol::abort_value(Command* command, uint32_t index) noexcept {
   Task& task = command->tasks[index];
   if (task.detail->location == 0) return;
   ++command->pending;
   if (shard_->begin_work(task.shard, {command, index, Phase::Abort})) --command->pending;
 }
 
-void Session::write_work_done(const Work& work) {
-  Command* command = work.command;
+void CapsuleProtocol::write_work_done(const Work& work) {
+  auto* command = static_cast<Command*>(work.errand);
   if (work.phase == Phase::Reserve) {
-    if (closed_) {
-      abort_value(command, work.task);
+    if (session_->closed()) {
+      abort_value(command, work.part);
     } else {
-      receive_value(command->tasks[work.task]);
+      receive_value(command->tasks[work.part]);
       if (value_left_ == 0) finish_value_and_go_on();
-      resume();
+      session_->resume();
       return;
     }
   }
   if (work.phase == Phase::Write) {
-    travelling_bytes_ -= command->tasks[work.task].detail->entry.value_length;
-    command->tasks[work.task].detail->bytes.release_memory();
+    travelling_bytes_ -= command->tasks[work.part].detail->entry.value_length;
+    command->tasks[work.part].detail->bytes.release_memory();
   }
   if (command->pending == 0 && command != write_) finish_write(command);
 }
 
-void Session::finish_write(Command* command) {
-  if (!closed_) encode_outcomes(command);
+void CapsuleProtocol::finish_write(Command* command) {
+  if (!session_->closed()) encode_outcomes(command);
   end(command);
 }
 

@@ -1,0 +1,104 @@
+// The capsule protocol on the node's side (transport/PROTOCOL.md): capsules become commands, their
+// outcomes completions. Writes are received one value at a time, straight into the arena.
+#pragma once
+
+#include <deque>
+#include <string>
+
+#include "store/native/command.h"
+#include "store/native/session.h"
+#include "transport/native/checksum.h"
+
+namespace kvstrata {
+
+class CapsuleProtocol final : public Protocol {
+ public:
+  explicit CapsuleProtocol(Session* session);
+
+  // A hello that another shard has read. False if the connection was handed on instead.
+  bool greet(const ClientHello& hello, Bytes unread);
+
+  size_t consume(Bytes bytes) override;
+  uint64_t data_left() const noexcept override { return value_left_; }
+  MutableBytes data_target() override;
+  void take_data(Bytes bytes) override;
+  bool is_paused() const noexcept override { return state_ == State::Paused; }
+  void on_output_room() override;
+  void on_work_done(const Work& work) override;
+  void on_admin_done(Errand* errand, Status status, Bytes payload) override;
+  void on_closed() noexcept override;
+  bool owes_data() const noexcept override { return write_ != nullptr && state_ == State::Data; }
+  bool is_greeted() const noexcept override { return state_ != State::Hello; }
+  bool is_idle() const noexcept override { return write_ == nullptr; }
+
+ private:
+  enum class State : uint8_t {
+    Hello,     // Waits for the client's hello.
+    Capsules,  // Reads commands.
+    Data,      // Reads the value of a write.
+    Discard,   // Reads and drops the data of what was refused.
+    Paused,    // Reads nothing until there is memory for the next value.
+  };
+
+  // capsule_protocol.cc
+  size_t consume_hello(Bytes bytes);
+  bool answer_hello(const ClientHello& hello);
+  void refuse_hello(Status status, std::string message);
+  size_t consume_capsule(Bytes bytes);
+  void look_ahead_of(Bytes bytes);
+  void fail(uint8_t opcode, uint32_t command_id, std::string_view message);
+
+  // capsule_command.cc
+  void start(const RequestHeader& header, Bytes body);
+  bool read_entries(Command* command, const RequestHeader& header, Bytes body);
+  Status refusal(const RequestHeader& header, Bytes attributes, std::string* message) const;
+  void run_windows(Command* command);
+  bool finish_window(Command* command);
+  void encode_reads(Command* command);
+  void encode_outcomes(Command* command);
+  void encode_outcome(const Command& command, const Task& task, CapsuleWriter* writer);
+  void complete_failed(uint8_t opcode, uint32_t command_id, Status status,
+                       std::string_view message);
+  void start_admin(Command* command);
+  void await(Command* command);
+  void end(Command* command);
+
+  // capsule_write.cc
+  void next_value();
+  bool begin_value(Task& task);
+  void receive_value(const Task& task);
+  void write_work_done(const Work& work);
+  void begin_piece();
+  size_t consume_data(Bytes bytes);
+  void finish_value();
+  void finish_value_and_go_on();
+  void refuse_value(Status status);
+  void finish_write(Command* command);
+  void abort_value(Command* command, uint32_t task) noexcept;
+  bool may_go_whole(const Task& task) const noexcept;
+
+  ByteBuffer* output() noexcept { return session_->output().bytes(); }
+
+  Session* session_;
+  Shard* shard_;
+  State state_ = State::Hello;
+  PoolId pool_ = 0;
+  std::string pool_name_;
+  uint32_t rights_ = 0;
+  uint32_t credits_ = 0;
+  size_t looked_ahead_bytes_ = 0;       // Of what comes next, their keys were looked at.
+  std::deque<Command*> blocked_reads_;  // Their next windows wait for room in the output.
+
+  // The write being received.
+  Command* write_ = nullptr;
+  bool goes_whole_ = false;        // The value being received is collected in its task.
+  uint64_t travelling_bytes_ = 0;  // Of values that were sent to their shards so.
+  uint64_t value_left_ = 0;        // Of the value being received or dropped.
+  uint64_t value_at_ = 0;          // Offset in the object where the next byte goes.
+  uint32_t piece_ = 0;             // Index of the present piece in the value's checksums.
+  uint64_t piece_left_ = 0;        // Of the present piece.
+  bool piece_begun_ = false;
+  ChecksumStream piece_hash_;
+};
+
+}  // namespace kvstrata

@@ -137,7 +137,7 @@ void CapsuleProtocol::start(const RequestHeader& header, Bytes body) {
   if (status != Status::Ok) {
     complete_failed(header.opcode, header.command_id, status, message);
     if (skips_data) {
-      value_left_ = header.data_length;
+      value_.begin(0, header.data_length);
       state_ = State::Discard;
     }
     return;

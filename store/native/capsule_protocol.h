@@ -6,8 +6,8 @@
 #include <string>
 
 #include "store/native/command.h"
+#include "store/native/incoming_value.h"
 #include "store/native/session.h"
-#include "transport/native/checksum.h"
 
 namespace kvstrata {
 
@@ -19,7 +19,7 @@ class CapsuleProtocol final : public Protocol {
   bool greet(const ClientHello& hello, Bytes unread);
 
   size_t consume(Bytes bytes) override;
-  uint64_t data_left() const noexcept override { return value_left_; }
+  uint64_t data_left() const noexcept override { return value_.left(); }
   MutableBytes data_target() override;
   void take_data(Bytes bytes) override;
   bool is_paused() const noexcept override { return state_ == State::Paused; }
@@ -68,7 +68,6 @@ class CapsuleProtocol final : public Protocol {
   bool begin_value(Task& task);
   void receive_value(const Task& task);
   void write_work_done(const Work& work);
-  void begin_piece();
   size_t consume_data(Bytes bytes);
   void finish_value();
   void finish_value_and_go_on();
@@ -93,12 +92,8 @@ class CapsuleProtocol final : public Protocol {
   Command* write_ = nullptr;
   bool goes_whole_ = false;        // The value being received is collected in its task.
   uint64_t travelling_bytes_ = 0;  // Of values that were sent to their shards so.
-  uint64_t value_left_ = 0;        // Of the value being received or dropped.
-  uint64_t value_at_ = 0;          // Offset in the object where the next byte goes.
-  uint32_t piece_ = 0;             // Index of the present piece in the value's checksums.
-  uint64_t piece_left_ = 0;        // Of the present piece.
-  bool piece_begun_ = false;
-  ChecksumStream piece_hash_;
+  IncomingValue value_;            // Being received or dropped.
+  uint32_t piece_ = 0;             // Index of its present piece in its checksums.
 };
 
 }  // namespace kvstrata

@@ -58,46 +58,39 @@ bool CapsuleProtocol::begin_value(Task& task) {
     --command->pending;
   }
   receive_value(task);
-  if (value_left_ != 0) return false;
+  if (value_.left() != 0) return false;
   finish_value();
   return true;
 }
 
 // Memory is there, or the value is refused: its bytes come next.
 void CapsuleProtocol::receive_value(const Task& task) {
-  value_left_ = task.detail->entry.value_length;
+  uint64_t length = task.detail->entry.value_length;
+  value_.begin(base_of(*write_, task), length);
   if (task.status != Status::Ok) {
     state_ = State::Discard;
     return;
   }
   state_ = State::Data;
   piece_ = 0;
-  value_at_ = base_of(*write_, task);
-  if (goes_whole_) task.detail->bytes.extend(value_left_);
-  begin_piece();
-}
-
-void CapsuleProtocol::begin_piece() {
-  piece_left_ = std::min(value_left_, limits::kChunkBytes - value_at_ % limits::kChunkBytes);
-  piece_begun_ = false;
+  if (goes_whole_) task.detail->bytes.extend(length);
 }
 
 MutableBytes CapsuleProtocol::data_target() {
   if (state_ != State::Data) return {};
   Task& task = write_->tasks[write_->receiving];
   ByteBuffer& bytes = task.detail->bytes;
-  if (goes_whole_) return {bytes.data() + bytes.size() - value_left_, piece_left_};
-  auto chunk = static_cast<uint32_t>(value_at_ / limits::kChunkBytes);
+  if (goes_whole_) return {bytes.data() + bytes.size() - value_.left(), value_.piece_left()};
   return shard_->store()
-      .piece(task.detail->location, chunk)
-      .subspan(value_at_ % limits::kChunkBytes, piece_left_);
+      .piece(task.detail->location, value_.chunk())
+      .subspan(value_.at() % limits::kChunkBytes, value_.piece_left());
 }
 
 // Data that came with other bytes, in the read buffer.
 size_t CapsuleProtocol::consume_data(Bytes bytes) {
-  auto count = static_cast<size_t>(std::min<uint64_t>(bytes.size(), value_left_));
+  auto count = static_cast<size_t>(std::min<uint64_t>(bytes.size(), value_.left()));
   if (state_ == State::Data) {
-    count = std::min<size_t>(count, piece_left_);
+    count = std::min<size_t>(count, value_.piece_left());
     std::memcpy(data_target().data(), bytes.data(), count);
   }
   take_data(bytes.first(count));
@@ -108,33 +101,21 @@ size_t CapsuleProtocol::consume_data(Bytes bytes) {
 // value.
 void CapsuleProtocol::take_data(Bytes bytes) {
   if (bytes.empty()) return;
-  value_left_ -= bytes.size();
   if (state_ == State::Discard) {
-    if (value_left_ == 0) finish_value_and_go_on();
+    value_.skip(bytes.size());
+    if (value_.left() == 0) finish_value_and_go_on();
     return;
   }
   Task& task = write_->tasks[write_->receiving];
-  bool at_once = bytes.size() == piece_left_ && !piece_begun_;
-  if (!at_once) {
-    if (!piece_begun_) piece_hash_.reset();
-    piece_hash_.update(bytes);
-  }
-  piece_begun_ = true;
-  piece_left_ -= bytes.size();
-  value_at_ += bytes.size();
-  if (piece_left_ != 0) return;
-  uint64_t checksum = at_once ? chunk_checksum(bytes) : piece_hash_.digest();
-  if (checksum != task.detail->entry.checksums[piece_]) {
+  uint32_t chunk = value_.chunk();
+  uint64_t checksum = 0;
+  if (!value_.take(bytes, &checksum)) return;
+  if (checksum != task.detail->entry.checksums[piece_++]) {
     refuse_value(Status::Corrupt);
     return;
   }
-  if (!goes_whole_) {
-    auto chunk = static_cast<uint32_t>((value_at_ - 1) / limits::kChunkBytes);
-    shard_->store().set_checksum(task.detail->location, chunk, checksum);
-  }
-  ++piece_;
-  begin_piece();
-  if (value_left_ == 0) finish_value_and_go_on();
+  if (!goes_whole_) shard_->store().set_checksum(task.detail->location, chunk, checksum);
+  if (value_.left() == 0) finish_value_and_go_on();
 }
 
 void CapsuleProtocol::finish_value_and_go_on() {
@@ -164,7 +145,7 @@ void CapsuleProtocol::refuse_value(Status status) {
   task.status = status;
   abort_value(command, command->receiving);
   state_ = State::Discard;
-  if (value_left_ == 0) finish_value_and_go_on();
+  if (value_.left() == 0) finish_value_and_go_on();
 }
 
 void CapsuleProtocol::abort_value(Command* command, uint32_t index) noexcept {
@@ -181,7 +162,7 @@ void CapsuleProtocol::write_work_done(const Work& work) {
       abort_value(command, work.part);
     } else {
       receive_value(command->tasks[work.part]);
-      if (value_left_ == 0) finish_value_and_go_on();
+      if (value_.left() == 0) finish_value_and_go_on();
       session_->resume();
       return;
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <utility>
 
 namespace kvstrata {
 
@@ -21,6 +22,18 @@ void OutputQueue::add_piece(const std::byte* data, const PinnedPiece& piece, uin
   assert(piece.length_bytes != 0);
   parts_.push_back({bytes_.size(), data, piece.length_bytes, {piece.extent, shard}});
   pinned_bytes_ += piece.length_bytes;
+}
+
+void OutputQueue::append(OutputQueue* other) {
+  assert(other->sent_bytes_ == 0 && other->next_ == 0);
+  for (Part part : other->parts_) {
+    part.bytes_before += bytes_.size();
+    parts_.push_back(part);
+  }
+  pinned_bytes_ += std::exchange(other->pinned_bytes_, 0);
+  bytes_.append(other->bytes_.view());
+  other->parts_.clear();
+  other->bytes_.clear();
 }
 
 int64_t OutputQueue::flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent>* released) {

@@ -23,6 +23,9 @@ class OutputQueue {
   // Everything in `bytes()` so far goes out before what is added later.
   void add_piece(const std::byte* data, const PinnedPiece& piece, uint32_t shard);
 
+  // Everything of `other`, which is empty afterwards, goes out behind what is here.
+  void append(OutputQueue* other);
+
   bool empty() const noexcept { return sent_bytes_ == bytes_.size() && next_ == parts_.size(); }
   uint64_t pinned_bytes() const noexcept { return pinned_bytes_; }
   uint64_t owned_bytes() const noexcept { return bytes_.size() - sent_bytes_; }

@@ -24,6 +24,16 @@ ATTRIBUTE_BYTES_MAX: Final = 1_024  # Kept with an object: dtype and shape fit m
 POOL_NAME_BYTES_MAX: Final = 64
 SECRET_BYTES_MAX: Final = 256
 
+# What a Valkey client may make us hold of one command. All as Valkey, whose clients know its
+# bounds, but the count of arguments: Valkey takes 2,147,483,647, which nothing sends.
+RESP_LINE_BYTES_MAX: Final = 65_536  # An inline command, or a line with a count or length.
+RESP_ARGUMENT_COUNT_MAX: Final = 1 << 20
+RESP_ARGUMENT_BYTES_MAX: Final = 512 << 20
+RESP_UNAUTHENTICATED_ARGUMENT_COUNT_MAX: Final = 10
+RESP_UNAUTHENTICATED_ARGUMENT_BYTES_MAX: Final = 16_384
+# From here on an argument's way into its place costs more than a system call of its own.
+RESP_LARGE_ARGUMENT_BYTES_MIN: Final = 16_384
+
 SLOT_COUNT: Final = 16_384  # As Valkey cluster.
 SHARD_COUNT_MAX: Final = 64
 POOL_COUNT_MAX: Final = 1_024

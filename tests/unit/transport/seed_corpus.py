@@ -1,6 +1,7 @@
-"""Seeds of the fuzz targets, from the golden vectors: `python -m tests.unit.transport.seed_corpus`.
+"""Seeds of the fuzz targets: `python -m tests.unit.transport.seed_corpus` writes them.
 
-What the fuzzer itself found worth keeping lies beside them under other names.
+Those of the capsule protocol are the golden vectors; those of RESP stand here. What the fuzzer
+itself found worth keeping lies beside them under other names.
 """
 
 import struct
@@ -11,9 +12,20 @@ from tests.unit.transport import golden_vectors
 
 FOLDER: Final = Path(__file__).parents[2] / "native/fuzz/corpus"
 
+RESP_STREAMS: Final = {
+    "get": b"*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n",
+    "set_large": b"*5\r\n$3\r\nSET\r\n$1\r\nk\r\n$12\r\nlarge\r\nvalue\r\n$2\r\nEX\r\n$1\r\n9\r\n",
+    "empty": b"\r\n*0\r\n*-1\r\n \n*1\r\n$0\r\n\r\n",
+    "inline": b'PING\r\nset \'a b\' "\\x41\\n\\""c\nGET "open\r\n',
+    "count_invalid": b"*1048577\r\n",
+    "length_invalid": b"*1\r\n$1001\r\n",
+    "length_missing": b"*2\r\n$4\r\nPING\r\n4\r\n",
+    "line_end": b"*1\r\n$4\r\nPING\n\r",
+}
+
 
 def seeds() -> dict[str, dict[str, bytes]]:
-    """Inputs by target and name; session and initiator take choices in front of the stream."""
+    """Inputs by target and name; streams have their target's choices in front."""
     hellos, requests, completions = (
         {key: data for key, (data, _) in golden_vectors.read(name).items()}
         for name in ("hellos.txt", "requests.txt", "completions.txt")
@@ -32,6 +44,10 @@ def seeds() -> dict[str, dict[str, bytes]]:
         "initiator": {
             **{name: b"\x00\x00" + data for name, data in answers.items()},
             "all_in_parts": b"\x03\x07" + b"".join(answers.values()),
+        },
+        "resp": {
+            **{name: b"\x01\x05" + stream for name, stream in RESP_STREAMS.items()},
+            "pipeline": b"\x00\x20" + b"".join(RESP_STREAMS.values()),
         },
     }
 

@@ -1,0 +1,1 @@
+"""Every command of Valkey clients that a node knows, as data; nothing runs here."""

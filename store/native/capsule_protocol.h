@@ -30,6 +30,7 @@ class CapsuleProtocol final : public Protocol {
   bool owes_data() const noexcept override { return write_ != nullptr && state_ == State::Data; }
   bool is_greeted() const noexcept override { return state_ != State::Hello; }
   bool is_idle() const noexcept override { return write_ == nullptr; }
+  void describe(ConnectionReport* report) const override;
 
  private:
   enum class State : uint8_t {
@@ -85,6 +86,7 @@ class CapsuleProtocol final : public Protocol {
   std::string pool_name_;
   uint32_t rights_ = 0;
   uint32_t credits_ = 0;
+  uint64_t command_count_ = 0;
   size_t looked_ahead_bytes_ = 0;       // Of what comes next, their keys were looked at.
   std::deque<Command*> blocked_reads_;  // Their next windows wait for room in the output.
 

@@ -119,7 +119,7 @@ void perform_scan(ObjectStore& store, Partition& partition, Task* task) {
       RecordView record = store.view(location);
       Bytes key = record.key();
       bool matches = key.size() >= prefix.size() && equal(key.first(prefix.size()), prefix);
-      if (!matches || record.expiry_ms() <= store.now_ms()) return;
+      if (!matches || store.is_gone(partition, location)) return;
       ++detail.key_count;
       detail.bytes.append_le(static_cast<uint16_t>(key.size()));
       detail.bytes.append_le(record.value_length());

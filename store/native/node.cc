@@ -3,6 +3,10 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <chrono>
+#include <future>
+#include <iterator>
+#include <memory>
 
 #include "store/native/shard.h"
 
@@ -197,6 +201,44 @@ void Node::complete_admin(const AdminCall& call, Status status, std::vector<std:
   shards_[call.shard]->post([id = call.id, status, payload = std::move(payload)](Shard& shard) {
     shard.finish_admin(id, status, payload);
   });
+}
+
+// Asks every shard, and waits for the answers, at most so long.
+template <typename Answer, typename Ask>
+std::vector<Answer> Node::ask_shards(Ask ask) {
+  constexpr auto kPatience = std::chrono::seconds(1);
+  std::vector<std::future<Answer>> answers;
+  for (auto& shard : shards_) {
+    auto promise = std::make_shared<std::promise<Answer>>();
+    answers.push_back(promise->get_future());
+    shard->post([promise, ask](Shard& target) { promise->set_value(ask(target)); });
+  }
+  auto deadline = std::chrono::steady_clock::now() + kPatience;
+  std::vector<Answer> all;
+  for (auto& answer : answers) {
+    if (answer.wait_until(deadline) == std::future_status::ready) all.push_back(answer.get());
+  }
+  return all;
+}
+
+std::vector<ConnectionReport> Node::connections() {
+  using Reports = std::vector<ConnectionReport>;
+  Reports all;
+  for (Reports& reports :
+       ask_shards<Reports>([](const Shard& shard) { return shard.connections(); })) {
+    std::ranges::move(reports, std::back_inserter(all));
+  }
+  std::ranges::sort(all, {}, &ConnectionReport::client_id);
+  return all;
+}
+
+uint64_t Node::kill_connections(const std::vector<uint64_t>& client_ids) {
+  uint64_t count = 0;
+  for (uint64_t killed :
+       ask_shards<uint64_t>([client_ids](Shard& shard) { return shard.kill(client_ids); })) {
+    count += killed;
+  }
+  return count;
 }
 
 bool Node::rebuffer(uint64_t old_bytes, uint64_t new_bytes) noexcept {

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "store/native/admin_queue.h"
+#include "store/native/connection_report.h"
 #include "store/native/pool.h"
+#include "store/native/resp_journal.h"
 #include "store/native/statistics.h"
 #include "tiering/native/segment_pool.h"
 #include "transport/native/hello.h"
@@ -64,6 +66,13 @@ class Node {
     return buffered_bytes_.load(std::memory_order_relaxed);
   }
   AdminQueue& admin() noexcept { return admin_; }
+  // Of Valkey clients' commands.
+  RespJournal& resp_journal() noexcept { return resp_journal_; }
+  const RespJournal& resp_journal() const noexcept { return resp_journal_; }
+  // What the shards tell within a second; a shard that does not is left out.
+  std::vector<ConnectionReport> connections();
+  // Closes those connections; how many there were.
+  uint64_t kill_connections(const std::vector<uint64_t>& client_ids);
   void complete_admin(const AdminCall& call, Status status, std::vector<std::byte> payload);
 
   // For shards and sessions.
@@ -78,6 +87,9 @@ class Node {
   uint64_t minimum_rate() const noexcept { return options_.minimum_rate; }
   uint64_t stall_ms_max() const noexcept { return options_.stall_ms_max; }
 
+  uint64_t next_client_id() noexcept {
+    return client_ids_.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
   Status authenticate(const std::string& pool, const std::string& secret, PoolId* id,
                       uint32_t* rights, std::string* message) const;
   bool pool_is_immutable(PoolId id) const;
@@ -101,6 +113,8 @@ class Node {
 
  private:
   explicit Node(const NodeOptions& options);
+  template <typename Answer, typename Ask>
+  std::vector<Answer> ask_shards(Ask ask);
 
   // Shared with every shard until that has let go of the pool's last object.
   struct Pool {
@@ -124,6 +138,8 @@ class Node {
   std::vector<std::shared_ptr<Pool>> pools_;  // By place; see PoolId.
   std::vector<std::unique_ptr<Shard>> shards_;
   AdminQueue admin_;
+  RespJournal resp_journal_;
+  std::atomic<uint64_t> client_ids_{0};
   std::atomic<uint32_t> connection_count_{0};
   std::atomic<uint64_t> buffered_bytes_{0};
   std::atomic<uint32_t> drained_count_{0};

@@ -90,16 +90,23 @@ void ObjectStore::prefetch(Location location) const noexcept {
   __builtin_prefetch(record + kCacheLineBytes);  // The rest of its key, or a small value.
 }
 
-bool ObjectStore::is_expired(Location location) const noexcept {
-  return view(location).expiry_ms() <= now_ms_;
+bool ObjectStore::is_gone(const Partition& partition, Location location) const noexcept {
+  RecordView record = view(location);
+  return record.expiry_ms() <= now_ms_ || record.header().version <= partition.flushed_version;
 }
 
 Location ObjectStore::find(Partition& partition, uint64_t hash, Bytes key) noexcept {
   Location location = partition.index.find(hash, key);
-  if (location == 0 || !is_expired(location)) return location;
-  unlink(partition, hash, location);
-  partition.statistics->expirations.add();
+  if (location == 0 || !is_gone(partition, location)) return location;
+  remove_gone(partition, hash, location);
   return 0;
+}
+
+void ObjectStore::remove_gone(Partition& partition, uint64_t hash, Location location) noexcept {
+  if (view(location).header().version > partition.flushed_version) {
+    partition.statistics->expirations.add();
+  }
+  unlink(partition, hash, location);
 }
 
 Location ObjectStore::read(Partition& partition, uint64_t hash, Bytes key) noexcept {
@@ -196,6 +203,10 @@ void ObjectStore::take_out(Partition& partition, Location location, uint64_t kep
     --partition.expiring_count;
     --expiring_count_;
   }
+  if (record.header().version <= partition.flushed_version) {
+    --partition.flushed_count;
+    --flushed_count_;
+  }
   if (partition.policy != nullptr) partition.policy->on_remove(location, bytes);
   disown_chunks(location);
   free_record(location);
@@ -227,6 +238,16 @@ bool ObjectStore::remove(Partition& partition, uint64_t hash, Bytes key) noexcep
   unlink(partition, hash, location);
   partition.statistics->deletes.add();
   return true;
+}
+
+void ObjectStore::flush(Partition& partition) noexcept {
+  partition.flushed_version = next_version_ - 1;
+  flushed_count_ += partition.index.size() - partition.flushed_count;
+  partition.flushed_count = partition.index.size();
+}
+
+uint64_t ObjectStore::object_count(const Partition& partition) const noexcept {
+  return partition.index.size() - partition.flushed_count;
 }
 
 Status ObjectStore::expire(Partition& partition, uint64_t hash, Bytes key,
@@ -302,7 +323,9 @@ void ObjectStore::publish_gauges() noexcept {
   for (const auto& partition : partitions_) {
     if (partition == nullptr) continue;
     index_bytes += partition->index.memory_bytes();
-    if (partition->policy != nullptr) index_bytes += partition->policy->memory_bytes();
+    if (partition->policy == nullptr) continue;
+    index_bytes += partition->policy->memory_bytes();
+    partition->policy->note_time(now_ms_);
   }
   statistics_->index_bytes.set(index_bytes);
   statistics_->reserved_bytes.set(reserved_bytes_);

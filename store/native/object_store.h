@@ -107,6 +107,15 @@ class ObjectStore final : public RecordResolver {
   CommitOutcome commit_append(Partition& partition, Location location, uint64_t hash, uint64_t at);
 
   bool remove(Partition& partition, uint64_t hash, Bytes key) noexcept;
+  // Removes every object of the pool on this shard at once for whoever looks; their memory comes
+  // back bit by bit (see `maintain`).
+  void flush(Partition& partition) noexcept;
+  // Of the index: expired, or flushed; it is as good as removed.
+  bool is_gone(const Partition& partition, Location location) const noexcept;
+  // Objects in the pool on this shard, those included that have expired unnoticed.
+  uint64_t object_count(const Partition& partition) const noexcept;
+  // What an object takes of the arena.
+  uint64_t memory_of(Location location) const noexcept;
   // `ttl_ms` from now, kTtlNever for none. Ok, NotFound; NoSpace, Busy (the record had to grow).
   Status expire(Partition& partition, uint64_t hash, Bytes key, uint64_t ttl_ms) noexcept;
 
@@ -157,6 +166,7 @@ class ObjectStore final : public RecordResolver {
   Status copy_ragged_tail(Partition& partition, Location from, Location to) noexcept;
   Status widen_with_expiry(Partition& partition, uint64_t hash, Bytes key,
                            Location* location) noexcept;
+  void remove_gone(Partition& partition, uint64_t hash, Location location) noexcept;
   void disown_chunks(Location location) noexcept;
   void free_chunks(Location location) noexcept;
   void free_record(Location location) noexcept;
@@ -165,9 +175,7 @@ class ObjectStore final : public RecordResolver {
   void replace(Partition& partition, uint64_t hash, Location present, Location location,
                uint64_t kept_bytes) noexcept;
   void take_out(Partition& partition, Location location, uint64_t kept_bytes) noexcept;
-  uint64_t memory_of(Location location) const noexcept;
   uint64_t expiry_for(const Partition& partition, uint64_t ttl_ms) const noexcept;
-  bool is_expired(Location location) const noexcept;
 
   // quota.cc
   bool over_quota(const Partition& partition, uint64_t more_bytes) const noexcept;
@@ -191,6 +199,7 @@ class ObjectStore final : public RecordResolver {
   bool give_back_wanted() noexcept;
   bool keep_head_room() noexcept;
   bool expire_step() noexcept;
+  bool flush_step() noexcept;
   bool drop_step() noexcept;
 
   uint64_t hash_seed_;
@@ -205,6 +214,7 @@ class ObjectStore final : public RecordResolver {
   std::vector<std::unique_ptr<Partition>> partitions_;  // By the pools' places.
   std::vector<std::unique_ptr<Partition>> dropped_;     // While they have objects or open records.
   uint32_t expire_turn_ = 0;
+  uint64_t flushed_count_ = 0;  // In the indexes of all pools, to be removed.
 
   // Making room for an allocation that failed; see reclaim.cc.
   uint64_t needed_bytes_ = 0;

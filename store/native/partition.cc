@@ -24,6 +24,10 @@ void Partition::apply(const PoolSettings& next) {
   });
 }
 
+uint64_t Partition::idle_ms(Location location) const noexcept {
+  return policy == nullptr ? 0 : policy->idle_ms(location, store_->now_ms());
+}
+
 uint32_t Partition::sample(uint32_t count, uint64_t* locations) noexcept {
   random_ ^= random_ << 13;
   random_ ^= random_ >> 7;

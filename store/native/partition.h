@@ -19,13 +19,18 @@ class Partition final : public EvictionSource {
   std::shared_ptr<PoolUsage> usage;        // Kept while anything here is charged to it.
   PoolStatistics* statistics;
   EvictedKeys evicted_keys;
-  uint64_t reserved_bytes = 0;  // Charged for open records.
-  bool wants_room = false;      // Has asked the other shards for room below the quota.
+  uint64_t reserved_bytes = 0;   // Charged for open records.
+  bool wants_room = false;       // Has asked the other shards for room below the quota.
+  uint64_t flushed_version = 0;  // Objects of this version and before it are gone.
+  uint64_t flushed_count = 0;    // Of them, still in the index.
   uint64_t expiring_count = 0;
   uint64_t expire_cursor = 0;
+  uint64_t flush_cursor = 0;
 
   void apply(const PoolSettings& next);
   uint64_t bytes() const noexcept { return statistics->bytes.value(); }
+  // Since the object was last used, as far as the policy knows.
+  uint64_t idle_ms(Location location) const noexcept;
 
   // EvictionSource.
   uint32_t sample(uint32_t count, uint64_t* locations) noexcept override;

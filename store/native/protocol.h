@@ -7,6 +7,8 @@
 
 namespace kvstrata {
 
+struct ConnectionReport;
+
 class Protocol {
  public:
   virtual ~Protocol() = default;
@@ -37,6 +39,7 @@ class Protocol {
   virtual bool is_greeted() const noexcept = 0;
   // Nothing was begun that is not finished.
   virtual bool is_idle() const noexcept = 0;
+  virtual void describe(ConnectionReport* report) const = 0;
 };
 
 }  // namespace kvstrata

@@ -66,7 +66,7 @@ bool ObjectStore::evict_one(Partition& partition) noexcept {
 }
 
 bool ObjectStore::make_progress() noexcept {
-  if (drop_step()) {
+  if (drop_step() || flush_step()) {
     ++reclaim_count_;
     return true;
   }
@@ -241,12 +241,25 @@ bool ObjectStore::expire_step() noexcept {
   uint32_t expired = 0;
   partition->expire_cursor =
       partition->index.scan(partition->expire_cursor, kExpireStep, [&](Location location) {
-        if (!is_expired(location)) return;
-        unlink(*partition, hash_at(location), location);
-        partition->statistics->expirations.add();
+        if (!is_gone(*partition, location)) return;
+        remove_gone(*partition, hash_at(location), location);
         ++expired;
       });
   return expired >= kExpireStep / 4;
+}
+
+// True while a pool that was flushed has objects from before that.
+bool ObjectStore::flush_step() noexcept {
+  if (flushed_count_ == 0) return false;
+  auto flushed = std::ranges::find_if(
+      partitions_, [](const auto& each) { return each != nullptr && each->flushed_count != 0; });
+  if (flushed == partitions_.end()) return false;
+  Partition& partition = **flushed;
+  partition.flush_cursor =
+      partition.index.scan(partition.flush_cursor, kMaintainStep, [&](Location location) {
+        if (is_gone(partition, location)) remove_gone(partition, hash_at(location), location);
+      });
+  return true;
 }
 
 // True while dropped pools have objects. Those whose writes are still under way are kept beyond
@@ -267,6 +280,7 @@ bool ObjectStore::drop_step() noexcept {
 bool ObjectStore::maintain() noexcept {
   bool expiring = expire_step();
   bool dropping = drop_step();
+  dropping = flush_step() || dropping;
   bool evicting_for_quotas = keep_to_quotas();
   bool draining = give_back_wanted();
   bool evicting = !dropping && keep_head_room();  // What was dropped goes first.

@@ -1,22 +1,25 @@
 #include "store/native/resp_call.h"
 
-#include <algorithm>
+#include <string>
 #include <utility>
 
-#include "store/native/resp_value.h"
+#include "store/native/scan_cursor.h"
+#include "store/native/turn_watch.h"
 #include "transport/native/decimal.h"
 
 namespace kvstrata {
 
 namespace {
 
+constexpr std::string_view kPoolDropped = "ERR the pool was dropped";
 constexpr size_t kKeptBytes = 4096;
 constexpr size_t kKeptParts = 16;
 
 // The number of ":5\r\n".
 bool read_integer(Bytes reply, int64_t* number) noexcept {
   std::string_view text = as_text(reply);
-  return text.size() > 3 && text[0] == ':' && parse_decimal(text.substr(1, text.size() - 3), number);
+  return text.size() > 3 && text[0] == ':' &&
+         parse_decimal(text.substr(1, text.size() - 3), number);
 }
 
 bool is_error(Bytes reply) noexcept { return !reply.empty() && as_text(reply)[0] == '-'; }
@@ -27,6 +30,11 @@ bool is_null(Bytes reply) noexcept {
 }
 
 }  // namespace
+
+bool walks(RespCommandId id) noexcept {
+  return id == RespCommandId::Keys || id == RespCommandId::ClusterCountkeysinslot ||
+         id == RespCommandId::ClusterGetkeysinslot;
+}
 
 RespWatch watch_of(ObjectStore& store, Partition& partition, Bytes key) {
   RespWatch watch;
@@ -58,20 +66,34 @@ Status RespCall::perform(ObjectStore& store, Partition* partition, uint32_t shar
     }
     return Status::Ok;
   }
-  if (command->id == RespCommandId::Exec && partition != nullptr) {
-    run_transaction(store, *partition);
+  if (command->id == RespCommandId::Exec) {
+    for (Part& part : parts) part.done = true;
+    if (partition != nullptr) {
+      run_transaction(store, *partition);
+    } else {
+      RespWriter(reply.bytes(), version).error(kPoolDropped);
+    }
+    return Status::Ok;
+  }
+  if (command->id == RespCommandId::Watch && partition != nullptr) {
+    RespArguments keys = arguments_of(parts[0]);
+    for (size_t index = 1; index < keys.size(); ++index) {
+      watches.push_back(watch_of(store, *partition, keys[index]));
+    }
+    RespWriter(parts[0].reply.bytes(), version).simple_string("OK");
+    parts[0].done = true;
     return Status::Ok;
   }
   for (Part& part : parts) {
     if (part.shard != shard || part.done) continue;
     if (partition == nullptr) {
-      RespWriter(part.reply.bytes(), version).error("ERR the pool was dropped");
+      RespWriter(part.reply.bytes(), version).error(kPoolDropped);
       part.done = true;
       continue;
     }
     Status status = run(store, *partition, &part, true);
     if (status == Status::Busy) return status;
-    part.done = true;
+    part.done = !walks(part.command->id) || part.cursor == 0;
   }
   return Status::Ok;
 }
@@ -87,7 +109,10 @@ Status RespCall::run(ObjectStore& store, Partition& partition, Part* part, bool 
   execution.count = &part->count;
   execution.touches = touches;
   execution.may_wait = may_wait;
-  return execute(execution);
+  uint64_t begin_ns = TurnWatch::monotonic_ns();
+  Status status = execute(execution);
+  execution_ns += TurnWatch::monotonic_ns() - begin_ns;
+  return status;
 }
 
 // All of it in one go, so that nobody sees a part of it: what there is no memory for at once is
@@ -137,10 +162,12 @@ RespCall::Part& RespCall::add_part(const RespCommand* part_command, uint32_t sha
   return part;
 }
 
-void RespCall::join_parts() {
+void RespCall::join_parts(uint32_t shard_count) {
+  if (command->id == RespCommandId::Exec) return;
   RespWriter writer(reply.bytes(), version);
   int64_t sum = 0;
   Part* chosen = nullptr;
+  ScanCursor cursor;
   switch (join) {
     case RespJoin::Only:
       if (!parts.empty()) reply.append(&parts[0].reply);
@@ -175,6 +202,18 @@ void RespCall::join_parts() {
         if (chosen == nullptr || !is_null(part.reply.bytes()->view())) chosen = &part;
       }
       reply.append(&chosen->reply);
+      return;
+    case RespJoin::Scan:
+      // An error of its options is all there is.
+      if (is_error(parts[0].reply.bytes()->view())) {
+        reply.append(&parts[0].reply);
+        return;
+      }
+      cursor = {parts[0].shard, parts[0].cursor};
+      writer.array(2);
+      writer.bulk_string(as_bytes(std::to_string(cursor.next(shard_count))));
+      writer.array(parts[0].count);
+      reply.append(&parts[0].reply);
   }
 }
 
@@ -191,6 +230,7 @@ void RespCall::reset() noexcept {
   done = false;
   is_silent = false;
   value_bytes = 0;
+  execution_ns = 0;
   pending = 0;
   awaited_bytes = 0;
   admin_call = 0;

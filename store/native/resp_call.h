@@ -1,8 +1,8 @@
 // A command of a Valkey client on its way through the node, with its arguments and its reply.
 //
 // What one shard can answer alone is one part. A command of several keys that lie on several shards
-// is one part a key, each the command that does the same for one key; their replies are joined. What
-// speaks for the whole node is one part a shard.
+// is one part a key, each the command that does the same for one key; their replies are joined.
+// What speaks for the whole node is one part a shard.
 #pragma once
 
 #include <vector>
@@ -14,12 +14,13 @@ namespace kvstrata {
 
 // How the parts' replies become one.
 enum class RespJoin : uint8_t {
-  Only,     // There is one.
-  Array,    // Each is an element.
-  Arrays,   // Each is an array: all their elements in one.
-  Sum,      // Of integers.
-  AllOk,    // The first error, else OK.
-  AnyOne,   // One that is not null, if there is one.
+  Only,    // There is one.
+  Array,   // Each is an element.
+  Arrays,  // Each is an array: all their elements in one.
+  Sum,     // Of integers.
+  AllOk,   // The first error, else OK.
+  AnyOne,  // One that is not null, if there is one.
+  Scan,    // The keys of one step, and the cursor for the next.
 };
 
 // A key that a transaction depends on, as it was when it was watched.
@@ -36,10 +37,10 @@ class RespCall final : public Errand {
     const RespCommand* command = nullptr;
     uint32_t shard = 0;
     bool done = false;
-    Location open = 0;               // Of a value that streams in, or waits for memory.
+    Location open = 0;                // Of a value that streams in, or waits for memory.
     Status open_status = Status::Ok;  // Why there is none.
-    uint64_t cursor = 0;             // Of a walk through the shard's keys: 0 at either end.
-    uint64_t count = 0;              // Elements of an array that grows in steps.
+    uint64_t cursor = 0;              // Of a walk through the shard's keys: 0 at either end.
+    uint64_t count = 0;               // Elements of an array that grows in steps.
     OutputQueue reply;
   };
 
@@ -55,8 +56,8 @@ class RespCall final : public Errand {
   RespArguments arguments_of(const Part& part) const noexcept {
     return {part.arguments, 0, nullptr, bytes_.data()};
   }
-  // Makes `reply` of the parts'.
-  void join_parts();
+  // Makes `reply` of the parts'; that of a transaction is there already.
+  void join_parts(uint32_t shard_count);
   void discard(std::vector<OwnedExtent>* released);
   void reset() noexcept;
 
@@ -64,9 +65,10 @@ class RespCall final : public Errand {
   RespVersion version = RespVersion::Resp2;
   RespJoin join = RespJoin::Only;
   bool touches = true;
-  bool done = false;      // `reply` is whole.
-  bool is_silent = false;  // The client wants no reply.
-  uint64_t value_bytes = 0;  // Of a value that streams in.
+  bool done = false;          // `reply` is whole.
+  bool is_silent = false;     // The client wants no reply.
+  uint64_t value_bytes = 0;   // Of a value that streams in.
+  uint64_t execution_ns = 0;  // What carrying it out took, without the way there and back.
   std::vector<Part> parts;
   std::vector<RespWatch> watches;  // Of a transaction, whose commands are the parts.
   OutputQueue reply;
@@ -78,6 +80,9 @@ class RespCall final : public Errand {
 
   ByteBuffer bytes_;
 };
+
+// Commands that look at every key of a shard, in steps.
+bool walks(RespCommandId id) noexcept;
 
 // What EXEC compares: 0 and 0 where there is no such key.
 RespWatch watch_of(ObjectStore& store, Partition& partition, Bytes key);

@@ -1,6 +1,33 @@
 #include "store/native/resp_execution.h"
 
+#include <chrono>
+#include <string>
+
 namespace kvstrata {
+
+namespace {
+
+void ping(RespExecution& execution) {
+  size_t size = execution.arguments.size();
+  if (size > 2) {
+    execution.writer().error("ERR wrong number of arguments for 'ping' command");
+  } else if (size == 2) {
+    execution.writer().bulk_string(execution.arguments[1]);
+  } else {
+    execution.writer().simple_string("PONG");
+  }
+}
+
+void tell_time(RespExecution& execution) {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  auto us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  RespWriter writer = execution.writer();
+  writer.array(2);
+  writer.bulk_string(as_bytes(std::to_string(us / 1'000'000)));
+  writer.bulk_string(as_bytes(std::to_string(us % 1'000'000)));
+}
+
+}  // namespace
 
 Status execute(RespExecution& execution) {
   switch (execution.command->id) {
@@ -36,6 +63,15 @@ Status execute(RespExecution& execution) {
     case RespCommandId::Pexpiretime:
     case RespCommandId::Persist:
       return execute_expiry(execution);
+    case RespCommandId::Ping:
+      ping(execution);
+      return Status::Ok;
+    case RespCommandId::Echo:
+      execution.writer().bulk_string(execution.arguments[1]);
+      return Status::Ok;
+    case RespCommandId::Time:
+      tell_time(execution);
+      return Status::Ok;
     default:
       return execute_keyspace(execution);
   }

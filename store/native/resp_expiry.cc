@@ -46,8 +46,7 @@ bool read_conditions(RespExecution& execution, ExpireConditions* conditions) {
   }
   bool compares = conditions->only_later || conditions->only_sooner;
   if (conditions->only_without && (conditions->only_with || compares)) {
-    execution.writer().error(
-        "ERR NX and XX, GT or LT options at the same time are not compatible");
+    execution.writer().error("ERR NX and XX, GT or LT options at the same time are not compatible");
     return false;
   }
   if (conditions->only_later && conditions->only_sooner) {

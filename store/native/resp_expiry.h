@@ -1,4 +1,5 @@
-// How long values live, as the arguments of commands say it: EX seconds, PXAT milliseconds, KEEPTTL.
+// How long values live, as the arguments of commands say it: EX seconds, PXAT milliseconds,
+// KEEPTTL.
 #pragma once
 
 #include <optional>

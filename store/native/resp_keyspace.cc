@@ -1,6 +1,5 @@
 // Commands about keys: whether they are there, which there are, what they take.
-#include <array>
-#include <charconv>
+#include <limits>
 #include <string>
 
 #include "store/native/resp_expiry.h"
@@ -19,8 +18,8 @@ constexpr uint32_t kScanCountMax = 4096;
 constexpr uint32_t kWalkStep = 1024;
 constexpr uint32_t kVisitStep = 64;
 constexpr uint32_t kRandomTries = 32;
-constexpr uint64_t kIndexBytes = 10;         // Of an entry, on average.
-constexpr uint64_t kEmbeddedBytesMax = 44;   // As Valkey tells short strings from long ones.
+constexpr uint64_t kIndexBytes = 10;        // Of an entry, on average.
+constexpr uint64_t kEmbeddedBytesMax = 44;  // As Valkey tells short strings from long ones.
 constexpr uint64_t kIntegerBytesMax = 20;
 
 void count_keys(RespExecution& execution) {
@@ -113,7 +112,7 @@ void describe(RespExecution& execution) {
             "switching between policies at runtime LRU and LFU data will take some time to "
             "adjust.");
       } else {
-        writer.integer(static_cast<int64_t>(partition.idle_seconds(location)));
+        writer.integer(static_cast<int64_t>(partition.idle_ms(location) / 1000));
       }
   }
 }

@@ -194,9 +194,9 @@ Status get_and_expire(RespExecution& execution) {
   if (changes && store.find(execution.partition, hash, key) != 0) {
     auto at_ms = static_cast<uint64_t>(expiry.at_ms);
     bool is_over = expiry.kind == ExpiryKind::At && at_ms <= store.now_ms();
-    uint64_t ttl_ms = expiry.kind == ExpiryKind::At && !is_over ? at_ms - store.now_ms() : kTtlNever;
-    Status status =
-        is_over ? Status::Ok : store.expire(execution.partition, hash, key, ttl_ms);
+    uint64_t ttl_ms =
+        expiry.kind == ExpiryKind::At && !is_over ? at_ms - store.now_ms() : kTtlNever;
+    Status status = is_over ? Status::Ok : store.expire(execution.partition, hash, key, ttl_ms);
     if (status == Status::Busy && execution.may_wait) return status;
     if (status != Status::Ok && status != Status::NotFound) {
       reply_with_refusal(execution, Status::NoSpace, 0);
@@ -284,8 +284,9 @@ void set_many_with_options(RespExecution& execution) {
   SetOptions options;
   if (!read_set_options(execution, end, &options)) return;
   using Condition = SetOptions::Condition;
-  bool refused = (options.condition == Condition::IfAbsent && any_exists(execution, 2, end, true)) ||
-                 (options.condition == Condition::IfPresent && any_exists(execution, 2, end, false));
+  bool refused =
+      (options.condition == Condition::IfAbsent && any_exists(execution, 2, end, true)) ||
+      (options.condition == Condition::IfPresent && any_exists(execution, 2, end, false));
   if (refused) {
     execution.writer().integer(0);
     return;
@@ -301,9 +302,8 @@ void get_range(RespExecution& execution) {
     return;
   }
   Location location = look_up(execution, execution.arguments[1]);
-  auto length = location == 0
-                    ? int64_t{0}
-                    : static_cast<int64_t>(execution.store.view(location).value_length());
+  auto length = location == 0 ? int64_t{0}
+                              : static_cast<int64_t>(execution.store.view(location).value_length());
   // Negative numbers count from the end on.
   bool is_empty = length == 0 || (start < 0 && end < 0 && start > end);
   if (start < 0) start = std::max(length + start, int64_t{0});

@@ -137,8 +137,9 @@ void reply_with_refusal(RespExecution& execution, Status status, uint64_t value_
   switch (status) {
     case Status::Immutable:
     case Status::Exists:
-      text = "IMMUTABLE this pool is immutable: the value of an existing key stays as it is; "
-             "delete the key first, or store under NX what is not there yet";
+      text =
+          "IMMUTABLE this pool is immutable: the value of an existing key stays as it is; "
+          "delete the key first, or store under NX what is not there yet";
       break;
     case Status::TooLarge:
       text = "ERR the value of " + std::to_string(value_bytes) +

@@ -5,8 +5,8 @@
 
 namespace kvstrata {
 
-// Writes the bytes [begin, end) of an object's value as a bulk string; those of chunks are sent from
-// where they lie.
+// Writes the bytes [begin, end) of an object's value as a bulk string; those of chunks are sent
+// from where they lie.
 void reply_with_value(RespExecution& execution, Location location, uint64_t begin, uint64_t end);
 void reply_with_value(RespExecution& execution, Location location);
 

@@ -6,7 +6,9 @@
 #include <cerrno>
 
 #include "store/native/capsule_protocol.h"
+#include "store/native/connection_report.h"
 #include "store/native/node.h"
+#include "store/native/resp_protocol.h"
 #include "store/native/shard.h"
 
 namespace kvstrata {
@@ -24,6 +26,9 @@ Session::Session(Shard* shard, Socket socket, std::string peer)
     : shard_(shard),
       socket_(std::move(socket)),
       peer_(std::move(peer)),
+      client_id_(shard->node().next_client_id()),
+      begin_ns_(shard->now_ns()),
+      heard_ns_(shard->now_ns()),
       progress_ns_(shard->now_ns()) {}
 
 Session::~Session() { shard_->node().unbuffer(accounted_bytes_); }
@@ -86,6 +91,8 @@ int64_t Session::receive(const std::array<iovec, 2>& vectors) {
   ssize_t count = ::recvmsg(socket_.fd(), &message, MSG_DONTWAIT);
   if (count > 0) {
     progress_bytes_ += static_cast<uint64_t>(count);
+    received_bytes_ += static_cast<uint64_t>(count);
+    heard_ns_ = shard_->now_ns();
     shard_->statistics().received_bytes.add(static_cast<uint64_t>(count));
     if (data_left() > kBulkBytes) shard_->note_bulk();
   } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -102,7 +109,7 @@ size_t Session::consume(Bytes bytes) {
       shard_->continue_later(this);
       break;
     }
-    if (protocol_ == nullptr && !choose_protocol(bytes[0])) break;
+    if (protocol_ == nullptr) choose_protocol(bytes[0]);
     size_t count = protocol_->consume(bytes.subspan(used));
     if (count == 0) break;
     used += count;
@@ -110,14 +117,12 @@ size_t Session::consume(Bytes bytes) {
   return closed_ || closing_ ? bytes.size() : used;
 }
 
-bool Session::choose_protocol(std::byte first) {
+void Session::choose_protocol(std::byte first) {
   if (first == kCapsuleFirstByte) {
     protocol_ = std::make_unique<CapsuleProtocol>(this);
-    return true;
+  } else {
+    protocol_ = std::make_unique<RespProtocol>(this);
   }
-  shard_->statistics().connections_dropped_protocol.add();
-  close();
-  return false;
 }
 
 void Session::go_on() {
@@ -240,6 +245,7 @@ bool Session::send_output() {
   }
   shard_->release(&released);
   progress_bytes_ += sent_now;
+  sent_bytes_ += sent_now;
   shard_->statistics().sent_bytes.add(sent_now);
   return true;
 }
@@ -290,6 +296,23 @@ bool Session::is_stalled(uint64_t now_ns) noexcept {
   // busy client, caught in between.
   if (!greeted || closing_) return true;
   return moved * 1000 < shard_->node().minimum_rate() * elapsed_ms;
+}
+
+void Session::describe(ConnectionReport* report) const {
+  uint64_t now_ns = shard_->now_ns();
+  report->client_id = client_id_;
+  report->shard = shard_->index();
+  report->fd = socket_.fd();
+  report->peer = peer_;
+  report->local = local_name(socket_);
+  report->age_ms = (now_ns - begin_ns_) / 1'000'000;
+  report->idle_ms = (now_ns - heard_ns_) / 1'000'000;
+  report->input_bytes = input_.size();
+  report->input_capacity = input_.capacity();
+  report->output_bytes = output_.pinned_bytes() + output_.owned_bytes();
+  report->received_bytes = received_bytes_;
+  report->sent_bytes = sent_bytes_;
+  if (protocol_ != nullptr) protocol_->describe(report);
 }
 
 bool Session::is_drained() noexcept {

@@ -30,6 +30,9 @@ class Session {
 
   int fd() const noexcept { return socket_.fd(); }
   const std::string& peer() const noexcept { return peer_; }
+  // A number that no other connection of the node has had.
+  uint64_t client_id() const noexcept { return client_id_; }
+  void describe(ConnectionReport* report) const;
   Shard& shard() noexcept { return *shard_; }
 
   // A connection of the capsule protocol that another shard accepted and whose hello it read:
@@ -89,7 +92,7 @@ class Session {
   bool read_data();
   int64_t receive(const std::array<iovec, 2>& vectors);
   size_t consume(Bytes bytes);
-  bool choose_protocol(std::byte first);
+  void choose_protocol(std::byte first);
   void keep_unread(Bytes bytes);
   void consume_input();
   bool account_input();
@@ -102,6 +105,7 @@ class Session {
   Shard* shard_;
   Socket socket_;
   std::string peer_;
+  uint64_t client_id_;
   std::unique_ptr<Protocol> protocol_;  // Null until the first byte.
   bool closed_ = false;
   bool moved_ = false;    // Another session has the connection now.
@@ -115,6 +119,11 @@ class Session {
   uint64_t accounted_bytes_ = 0;  // Of the input, with the node.
   OutputQueue output_;
   uint64_t awaited_bytes_ = 0;  // Output that is being made by other shards, at most.
+
+  uint64_t begin_ns_;
+  uint64_t heard_ns_;  // When bytes last came.
+  uint64_t received_bytes_ = 0;
+  uint64_t sent_bytes_ = 0;
 
   // For the minimum rate.
   uint64_t progress_bytes_ = 0;

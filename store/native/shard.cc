@@ -1,6 +1,5 @@
 #include "store/native/shard.h"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -45,18 +44,6 @@ constexpr uint64_t kRetryNs = 50'000;  // Of making room, in one turn.
 uint64_t wall_clock_ms() noexcept {
   auto now = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-}
-
-std::string peer_name(const Socket& socket) {
-  sockaddr_storage address{};
-  socklen_t length = sizeof address;
-  std::array<char, NI_MAXHOST> host{};
-  std::array<char, NI_MAXSERV> port{};
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (::getpeername(socket.fd(), generic, &length) != 0) return "unknown";
-  ::getnameinfo(generic, length, host.data(), host.size(), port.data(), port.size(),
-                NI_NUMERICHOST | NI_NUMERICSERV);
-  return std::string(host.data()) + " port " + port.data();
 }
 
 // One connection too many is told so, as far as a single send goes.
@@ -259,10 +246,57 @@ void Shard::return_command(Command* command) {
   commands_.give_back(command);
 }
 
+RespCall* Shard::take_resp_call() {
+  RespCall* call = resp_calls_.take();
+  call->home_shard = static_cast<uint16_t>(index_);
+  return call;
+}
+
+OutputQueue& Shard::scratch_output() {
+  std::vector<OwnedExtent> released;
+  scratch_output_.discard(&released);
+  release(&released);
+  return scratch_output_;
+}
+
+std::vector<ConnectionReport> Shard::connections() const {
+  std::vector<ConnectionReport> reports;
+  for (const auto& session : sessions_) {
+    if (!session->closed()) session->describe(&reports.emplace_back());
+  }
+  return reports;
+}
+
+uint64_t Shard::kill(std::span<const uint64_t> client_ids) {
+  uint64_t count = 0;
+  for (const auto& session : sessions_) {
+    bool named = std::ranges::find(client_ids, session->client_id()) != client_ids.end();
+    if (!named || session->closed()) continue;
+    session->close();
+    ++count;
+  }
+  return count;
+}
+
+// Whether works of its session that came before wait here for memory.
+bool Shard::waits_behind(const Errand& errand) const noexcept {
+  return errand.keeps_order && std::ranges::any_of(waiting_, [&](const Work& work) {
+           return work.errand->session == errand.session;
+         });
+}
+
+void Shard::send_work(uint32_t owner, const Work& work) {
+  node_->shard(owner).post([work](Shard& shard) { shard.perform_for(work); });
+}
+
 bool Shard::begin_work(uint32_t owner, const Work& work) {
   if (owner != index_) {
     statistics_.hops.add();
-    node_->shard(owner).post([work](Shard& shard) { shard.perform_for(work); });
+    send_work(owner, work);
+    return false;
+  }
+  if (!waiting_.empty() && waits_behind(*work.errand)) {
+    waiting_.push_back(work);
     return false;
   }
   Status status = work.errand->perform(store_, store_.partition(work.errand->pool), index_, work);

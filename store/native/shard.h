@@ -11,9 +11,11 @@
 
 #include "store/native/admin_queue.h"
 #include "store/native/command.h"
+#include "store/native/connection_report.h"
 #include "store/native/mailbox.h"
 #include "store/native/object_store.h"
 #include "store/native/recycler.h"
+#include "store/native/resp_call.h"
 #include "store/native/session.h"
 #include "store/native/spin_gate.h"
 #include "store/native/statistics.h"
@@ -46,8 +48,17 @@ class Shard {
   // For sessions, on the shard's thread.
   Command* take_command();
   void return_command(Command* command);
+  RespCall* take_resp_call();
+  void return_resp_call(RespCall* call) { resp_calls_.give_back(call); }
+  // For replies that nobody wants.
+  OutputQueue& scratch_output();
   // Does the work here or sends it to its owner; true if it is done already.
   bool begin_work(uint32_t owner, const Work& work);
+  // Does it in a turn to come, on whichever shard.
+  void send_work(uint32_t owner, const Work& work);
+  std::vector<ConnectionReport> connections() const;
+  // Closes those with these ids; how many there were.
+  uint64_t kill(std::span<const uint64_t> client_ids);
   void flush_later(Session* session);
   void continue_later(Session* session);
   // Whether this turn has done its share: what is left goes into the next one.
@@ -82,6 +93,7 @@ class Shard {
   void reap();
   void perform_for(const Work& work);
   void send_home(const Work& work);
+  bool waits_behind(const Errand& errand) const noexcept;
   void wake_others();
   void work_done(const Work& work);
   void expire_admin_calls();
@@ -101,6 +113,8 @@ class Shard {
   std::vector<Session*> flush_due_;
   std::vector<Session*> continue_due_;
   Recycler<Command> commands_;
+  Recycler<RespCall> resp_calls_;
+  OutputQueue scratch_output_;
   std::deque<Work> waiting_;                   // Writes that wait for memory, oldest first.
   std::vector<std::vector<Extent>> releases_;  // By owning shard.
   std::unordered_map<uint64_t, Errand*> admin_calls_;

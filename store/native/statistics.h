@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "store/resp_command_id.h"
+
 namespace kvstrata {
 
 // A counter with a single writer: no locked instruction, no torn read.
@@ -50,6 +52,14 @@ struct PoolStatistics {
   Counter deletes, evictions, evicted_bytes, expirations, corruptions;
 };
 
+// Of one command of Valkey clients.
+struct RespCommandCounters {
+  Counter calls;
+  Counter failed;    // Answered with an error, of those carried out.
+  Counter rejected;  // Before they were carried out.
+  LatencyHistogram latency;
+};
+
 // Operations whose latency is kept, in the order of the histograms.
 enum class LatencyKind : uint8_t { Read, Write, Lookup, Change, Scan, Admin };
 constexpr uint32_t kLatencyKindCount = 6;
@@ -65,6 +75,7 @@ struct ShardStatistics {
   Counter index_bytes, cell_bytes, extent_bytes, held_bytes, bookkeeping_bytes;  // Gauges.
   Counter reserved_bytes;  // Gauge: of writes under way.
   std::array<LatencyHistogram, kLatencyKindCount> latency;
+  std::array<RespCommandCounters, kRespCommandCount + 1> resp_commands;  // By number.
 };
 
 }  // namespace kvstrata

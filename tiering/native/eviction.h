@@ -45,6 +45,15 @@ class EvictionPolicy {
   // where it is pinned, calls on_access and asks again.
   virtual uint64_t victim() noexcept = 0;
   virtual uint64_t memory_bytes() const noexcept = 0;
+
+  // Called now and then, for `idle_ms`.
+  virtual void note_time(uint64_t now_ms) noexcept { static_cast<void>(now_ms); }
+  // How long ago the record was last used, as far as the policy can tell; else 0.
+  virtual uint64_t idle_ms(uint64_t location, uint64_t now_ms) const noexcept {
+    static_cast<void>(location);
+    static_cast<void>(now_ms);
+    return 0;
+  }
 };
 
 enum class EvictionKind : uint8_t { None = 0, Lru = 1, S3Fifo = 2 };

@@ -56,6 +56,26 @@ uint64_t LruPolicy::victim() noexcept {
   return 0;
 }
 
+void LruPolicy::note_time(uint64_t now_ms) noexcept {
+  if (note_count_ != 0 && notes_[note_count_ - 1].clock == clock_) return;
+  if (note_count_ == kNoteCountMax) {
+    // Every second one of the older half goes.
+    constexpr uint32_t kKept = kNoteCountMax / 4;
+    for (uint32_t i = 0; i < kKept; ++i) notes_[i] = notes_[2 * i];
+    std::copy(notes_.begin() + kNoteCountMax / 2, notes_.end(), notes_.begin() + kKept);
+    note_count_ = kKept + kNoteCountMax / 2;
+  }
+  notes_[note_count_++] = {clock_, now_ms};
+}
+
+// The clock showed the record's stamp, or more, from the first such note on.
+uint64_t LruPolicy::idle_ms(uint64_t location, uint64_t now_ms) const noexcept {
+  const uint64_t used = clock_ - age(stamp(location));
+  const auto end = notes_.begin() + note_count_;
+  const auto note = std::find_if(notes_.begin(), end, [&](const Note& each) { return each.clock >= used; });
+  return note == end || note->time_ms > now_ms ? 0 : now_ms - note->time_ms;
+}
+
 LruPolicy::Candidate* LruPolicy::find(uint64_t location) {
   for (uint32_t i = 0; i < candidate_count_; ++i) {
     if (candidates_[i].location == location) return &candidates_[i];

@@ -22,6 +22,8 @@ class LruPolicy final : public EvictionPolicy {
   void on_move(uint64_t old_location, uint64_t new_location) noexcept override;
   uint64_t victim() noexcept override;
   uint64_t memory_bytes() const noexcept override { return sizeof(*this); }
+  void note_time(uint64_t now_ms) noexcept override;
+  uint64_t idle_ms(uint64_t location, uint64_t now_ms) const noexcept override;
 
  private:
   struct Candidate {
@@ -29,6 +31,13 @@ class LruPolicy final : public EvictionPolicy {
     uint64_t stamp;  // As it was when sampled: a record used since is no candidate any more.
   };
   static constexpr uint32_t kCandidateCountMax = 16;
+  // What the clock showed at some time. Notes are thinned out with age, so that some dozens reach
+  // back for as long as the policy has lived, to within a few per cent.
+  struct Note {
+    uint64_t clock;
+    uint64_t time_ms;
+  };
+  static constexpr uint32_t kNoteCountMax = 128;
 
   uint64_t age(uint64_t stamp) const;
   uint64_t stamp(uint64_t location) const;
@@ -43,6 +52,8 @@ class LruPolicy final : public EvictionPolicy {
   // Oldest first. Kept between calls: the best of many samples are better than the best of one.
   std::array<Candidate, kCandidateCountMax> candidates_{};
   uint32_t candidate_count_ = 0;
+  std::array<Note, kNoteCountMax> notes_{};  // Oldest first; each with another clock.
+  uint32_t note_count_ = 0;
 };
 
 }  // namespace kvstrata

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <climits>
@@ -145,6 +146,16 @@ std::string explain(int code, const std::string& name) {
   }
 }
 
+std::string name_of(const sockaddr* address, socklen_t size) {
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  int failed = ::getnameinfo(address, size, host.data(), host.size(), port.data(), port.size(),
+                             NI_NUMERICHOST | NI_NUMERICSERV);
+  if (failed != 0) return "unknown";
+  std::string text(host.data());
+  return (text.find(':') == std::string::npos ? text : "[" + text + "]") + ":" + port.data();
+}
+
 }  // namespace
 
 Socket& Socket::operator=(Socket&& other) noexcept {
@@ -218,6 +229,20 @@ uint16_t local_port(const Socket& socket) noexcept {
   if (getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
   return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
                                              : reinterpret_cast<sockaddr_in&>(address).sin_port);
+}
+
+std::string peer_name(const Socket& socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  return ::getpeername(socket.fd(), generic, &size) == 0 ? name_of(generic, size) : "unknown";
+}
+
+std::string local_name(const Socket& socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  return ::getsockname(socket.fd(), generic, &size) == 0 ? name_of(generic, size) : "unknown";
 }
 
 Wait wait_ready(int fd, short events, Deadline deadline) noexcept {

@@ -48,6 +48,10 @@ Socket accept_tcp(const Socket& listener) noexcept;
 // The port a socket is bound to.
 uint16_t local_port(const Socket& socket) noexcept;
 
+// "address:port" of a socket's ends, with brackets around an IPv6 address; "unknown" without one.
+std::string peer_name(const Socket& socket);
+std::string local_name(const Socket& socket);
+
 enum class Wait { Ready, TimedOut, Interrupted };
 // Waits for `events` of poll(2) or an error on the descriptor.
 Wait wait_ready(int fd, short events, Deadline deadline) noexcept;

@@ -1,0 +1,265 @@
+#include "store/native/resp_protocol.h"
+
+#include <string>
+
+#include "store/native/connection_report.h"
+#include "store/native/node.h"
+#include "store/native/resp_journal.h"
+#include "store/native/resp_state.h"
+#include "store/native/shard.h"
+
+namespace kvstrata {
+
+namespace {
+
+// What the reader may keep of its memory while nothing comes.
+constexpr size_t kReaderBytesKept = 1024;
+// Of what is quoted from a command that is not known.
+constexpr size_t kQuotedBytesMax = 128;
+
+uint32_t right_for(const RespCommand& command) noexcept {
+  if ((command.flags & kRespFlagWrite) != 0) return kRightWrite;
+  return (command.flags & kRespFlagReadonly) != 0 ? kRightRead : 0;
+}
+
+std::string unknown_command(const RespArguments& arguments) {
+  std::string text = "ERR unknown command '";
+  text.append(as_text(arguments[0]).substr(0, kQuotedBytesMax));
+  text += "', with args beginning with: ";
+  std::string quoted;
+  for (size_t index = 1; index < arguments.size() && quoted.size() < kQuotedBytesMax; ++index) {
+    size_t room = kQuotedBytesMax - quoted.size();
+    quoted += '\'';
+    quoted.append(as_text(arguments[index]).substr(0, room));
+    quoted += "' ";
+  }
+  return text + quoted;
+}
+
+}  // namespace
+
+RespProtocol::RespProtocol(Session* session) : session_(session), shard_(&session->shard()) {
+  // A pool that is open to all needs no word.
+  take_pool("default", "");
+}
+
+RespProtocol::~RespProtocol() = default;
+
+bool RespProtocol::is_paused() const noexcept {
+  return is_asking_ || call_count_ >= kRespCallsMax || (stream_ != nullptr && stream_->waits);
+}
+
+size_t RespProtocol::consume(Bytes bytes) {
+  if (is_paused()) return 0;
+  if (data_left() != 0) return consume_value(bytes);
+  if (!session_->has_room()) {
+    session_->wait_for_room();
+    return 0;
+  }
+  size_t used = 0;
+  RespEvent event = reader_.read(bytes, &used);
+  if (event == RespEvent::LargeArgument) {
+    if (may_stream(reader_.arguments())) {
+      used = reader_.divert();
+      begin_stream();
+      return used;
+    }
+    event = reader_.read(bytes, &used);
+  }
+  if (event == RespEvent::Command) start(reader_.arguments());
+  if (event == RespEvent::Fault) {
+    reply_error(reader_.error());
+    shard_->statistics().connections_dropped_protocol.add();
+    session_->end_output();
+    return bytes.size();
+  }
+  bool ends_here = used == bytes.size() && reader_.held_bytes() > kReaderBytesKept;
+  if (ends_here) reader_.release_memory();
+  return used;
+}
+
+// The command, whose number of arguments is right. Null: it was refused.
+const RespCommand* RespProtocol::identify(const RespArguments& arguments) {
+  const RespCommand* command = find_resp_command(as_text(arguments[0]));
+  std::string refusal;
+  if (command == nullptr) {
+    refusal = unknown_command(arguments);
+  } else if (has_subcommands(command->id) && arguments.size() > 1) {
+    const RespCommand* container = command;
+    command = find_resp_command(as_text(arguments[1]), container->id);
+    if (command == nullptr) {
+      std::string name(container->name);
+      for (char& letter : name) letter = static_cast<char>(std::toupper(letter));
+      refusal = "ERR unknown subcommand '" +
+                std::string(as_text(arguments[1]).substr(0, kQuotedBytesMax)) + "'. Try " + name +
+                " HELP.";
+    }
+  }
+  if (command != nullptr && !command->takes(arguments.size())) {
+    refusal = "ERR wrong number of arguments for '" + std::string(command->name) + "' command";
+  }
+  if (refusal.empty()) return command;
+  count_rejected(command, refusal);
+  reply_error(refusal);
+  break_transaction();
+  return nullptr;
+}
+
+bool RespProtocol::admits(const RespCommand& command) {
+  std::string refusal;
+  if (!authenticated_ && (command.flags & kRespFlagNoAuth) == 0) {
+    refusal = "NOAUTH Authentication required.";
+  } else if (uint32_t right = right_for(command); (rights_ & right) != right) {
+    refusal = "NOPERM User " + pool_name_ + " has no permissions to run the '" +
+              std::string(command.name) + "' command";
+  } else if (shard_->stopping()) {
+    refusal = "ERR this node is stopping";
+  }
+  if (refusal.empty()) return true;
+  count_rejected(&command, refusal);
+  reply_error(refusal);
+  break_transaction();
+  return false;
+}
+
+void RespProtocol::start(const RespArguments& arguments) {
+  ++command_count_;
+  shard_->statistics().commands.add();
+  if (replies_ == Replies::SkipThis) replies_ = Replies::On;
+  if (replies_ == Replies::SkipNext) replies_ = Replies::SkipThis;
+  const RespCommand* command = identify(arguments);
+  if (command == nullptr) {
+    abandon_stream();
+    return;
+  }
+  last_command_ = command->id;
+  if (!admits(*command)) {
+    abandon_stream();
+    return;
+  }
+  Invocation invocation{*command, arguments};
+  if (transaction_ != nullptr && transaction_->is_open && !acts_at_once(command->id)) {
+    queue(invocation);
+  } else {
+    dispatch(invocation);
+  }
+}
+
+void RespProtocol::dispatch(const Invocation& invocation) {
+  if (stream_ != nullptr) {
+    finish_stream(invocation);
+    return;
+  }
+  switch (route_of(invocation.command.id)) {
+    case RespRoute::Keyed:
+      run_keyed(invocation);
+      return;
+    case RespRoute::Connection:
+      run_now(invocation);
+      return;
+    case RespRoute::Python:
+      run_in_python(invocation);
+      return;
+    case RespRoute::SumOfShards:
+      run_on_all(invocation, RespJoin::Sum);
+      return;
+    case RespRoute::AllShards:
+      run_on_all(invocation, RespJoin::AllOk);
+      return;
+    case RespRoute::ArraysOfShards:
+      run_on_all(invocation, RespJoin::Arrays);
+      return;
+    case RespRoute::AnyShard:
+      run_on_all(invocation, RespJoin::AnyOne);
+      return;
+    case RespRoute::Scan:
+      run_scan(invocation);
+      return;
+    case RespRoute::Slot:
+      run_on_slot(invocation);
+      return;
+  }
+}
+
+// Where the reply of a command goes that is answered now: the output, unless others are due before
+// it, or nobody wants it.
+OutputQueue& RespProtocol::begin_reply() {
+  bool is_silent = replies_ == Replies::Off || replies_ == Replies::SkipThis;
+  if (is_silent) return shard_->scratch_output();
+  if (first_ == nullptr) {
+    shard_->flush_later(session_);
+    return session_->output();
+  }
+  RespCall* call = new_call(*find_resp_command("PING"));
+  call->done = true;
+  enqueue(call);
+  return call->reply;
+}
+
+void RespProtocol::reply_error(std::string_view text) { reply_writer().error(text); }
+
+// A command was carried out.
+void RespProtocol::count(const Invocation& invocation, uint64_t nanoseconds, Bytes reply) {
+  auto id = static_cast<size_t>(invocation.command.id);
+  RespCommandCounters& counters = shard_->statistics().resp_commands[id];
+  counters.calls.add();
+  counters.latency.add(nanoseconds);
+  RespJournal& journal = shard_->node().resp_journal();
+  if (!reply.empty() && as_text(reply)[0] == '-') {
+    counters.failed.add();
+    journal.note_error(as_text(reply.subspan(1)));
+  }
+  if (!journal.is_slow(nanoseconds)) return;
+  journal.note_slow(invocation.arguments, nanoseconds, session_->peer(),
+                    client_ == nullptr ? std::string() : client_->name, pool_name_,
+                    (invocation.command.flags & kRespFlagFast) != 0);
+}
+
+void RespProtocol::count_rejected(const RespCommand* command, std::string_view text) {
+  if (command != nullptr) {
+    shard_->statistics().resp_commands[static_cast<size_t>(command->id)].rejected.add();
+  }
+  shard_->node().resp_journal().note_error(text);
+}
+
+void RespProtocol::on_closed() noexcept {
+  abandon_stream();
+  end_transaction();
+  // What travels comes home first; what is here goes now.
+  std::vector<OwnedExtent> released;
+  for (RespCall* call = first_; call != nullptr;) {
+    RespCall* next = call->next;
+    if (call->done && call->pending == 0) {
+      call->discard(&released);
+      release(call);
+    }
+    call = next;
+  }
+  first_ = last_ = nullptr;
+  shard_->release(&released);
+}
+
+void RespProtocol::describe(ConnectionReport* report) const {
+  report->speaks_resp = true;
+  report->pool = pool_name_;
+  report->resp_version = static_cast<uint32_t>(version_);
+  report->commands = command_count_;
+  report->no_touch = !touches_;
+  report->replies_off = replies_ == Replies::Off;
+  if (last_command_ != RespCommandId::None) {
+    report->last_command = resp_commands()[static_cast<size_t>(last_command_) - 1].name;
+  }
+  if (client_ != nullptr) {
+    report->name = client_->name;
+    report->library_name = client_->library_name;
+    report->library_version = client_->library_version;
+    report->no_evict = client_->no_evict;
+  }
+  if (transaction_ == nullptr) return;
+  report->watch_count = static_cast<uint32_t>(transaction_->watches.size());
+  if (transaction_->is_open) {
+    report->multi_count = static_cast<int32_t>(transaction_->call->parts.size());
+  }
+}
+
+}  // namespace kvstrata

@@ -1,0 +1,400 @@
+// Commands of a Valkey client on their way: to the shards that own their keys, and their replies
+// home, in order.
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "store/native/node.h"
+#include "store/native/resp_expiry.h"
+#include "store/native/resp_protocol.h"
+#include "store/native/resp_state.h"
+#include "store/native/scan_cursor.h"
+#include "store/native/shard.h"
+#include "store/native/slot.h"
+#include "transport/native/decimal.h"
+
+namespace kvstrata {
+
+namespace {
+
+// Whether each key can be dealt with by itself, and how the replies are joined then.
+bool splits_by_key(RespCommandId id, RespJoin* join) noexcept {
+  switch (id) {
+    case RespCommandId::Mget:
+      *join = RespJoin::Array;
+      return true;
+    case RespCommandId::Mset:
+      *join = RespJoin::AllOk;
+      return true;
+    case RespCommandId::Del:
+    case RespCommandId::Unlink:
+    case RespCommandId::Exists:
+    case RespCommandId::Touch:
+      *join = RespJoin::Sum;
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What does for one key what the command does for many.
+const RespCommand* command_for_one(const RespCommand& command) noexcept {
+  if (command.id == RespCommandId::Mget) return find_resp_command("GET");
+  if (command.id == RespCommandId::Mset) return find_resp_command("SET");
+  return &command;
+}
+
+}  // namespace
+
+// The places of a command's keys; none where the arguments name fewer than they say.
+std::vector<size_t> key_places(const RespCommand& command, const RespArguments& arguments) {
+  std::vector<size_t> places;
+  const RespKeyPlaces& keys = command.keys;
+  if (keys.step == 0) return places;
+  size_t size = arguments.size();
+  size_t end = size;
+  if (keys.count_at != 0) {
+    int64_t count = 0;
+    bool counts = keys.count_at < size && parse_decimal(as_text(arguments[keys.count_at]), &count);
+    if (!counts || count <= 0 || static_cast<uint64_t>(count) > size) return places;
+    end = keys.first + static_cast<size_t>(count) * keys.step;
+    if (end > size) return places;
+  } else if (keys.last >= 0) {
+    end = size_t{keys.first} + static_cast<size_t>(keys.last) + 1;
+  }
+  for (size_t at = keys.first; at < std::min(end, size); at += keys.step) places.push_back(at);
+  return places;
+}
+
+bool RespProtocol::keys_are_sound(const Invocation& invocation) {
+  for (size_t place : key_places(invocation.command, invocation.arguments)) {
+    size_t bytes = invocation.arguments[place].size();
+    if (bytes <= limits::kKeyBytesMax) continue;
+    std::string text = "ERR a key of " + std::to_string(bytes) + " bytes is longer than the " +
+                       std::to_string(limits::kKeyBytesMax) + " that a key may have";
+    count_rejected(&invocation.command, text);
+    reply_error(text);
+    break_transaction();
+    return false;
+  }
+  return true;
+}
+
+void RespProtocol::run_keyed(const Invocation& invocation) {
+  uint32_t shard_count = shard_->node().shard_count();
+  const RespKeyPlaces& keys = invocation.command.keys;
+  // Most have one key, and most nodes' shards are few.
+  bool has_one = keys.step != 0 && keys.last == 0 && keys.count_at == 0;
+  if (has_one && invocation.arguments[keys.first].size() <= limits::kKeyBytesMax) {
+    Bytes key = invocation.arguments[keys.first];
+    run_at(invocation, shard_count == 1 ? 0 : slot_shard(key_slot(key), shard_count));
+    return;
+  }
+  if (!keys_are_sound(invocation)) return;
+  uint32_t owner = shard_->index();
+  bool is_first = true;
+  bool has_several_owners = false;
+  for (size_t place : key_places(invocation.command, invocation.arguments)) {
+    uint32_t each = slot_shard(key_slot(invocation.arguments[place]), shard_count);
+    has_several_owners = has_several_owners || (!is_first && each != owner);
+    owner = each;
+    is_first = false;
+  }
+  RespJoin join = RespJoin::Only;
+  if (!has_several_owners) {
+    run_at(invocation, owner);
+  } else if (splits_by_key(invocation.command.id, &join)) {
+    run_by_key(invocation);
+  } else {
+    reply_error("CROSSSLOT Keys in request don't hash to the same slot");
+  }
+}
+
+// All of it on one shard.
+void RespProtocol::run_at(const Invocation& invocation, uint32_t owner) {
+  Location open = 0;
+  bool is_silent = replies_ == Replies::Off || replies_ == Replies::SkipThis;
+  Partition* partition = shard_->store().partition(pool_);
+  if (first_ == nullptr && owner == shard_->index() && !is_silent && partition != nullptr) {
+    OutputQueue& output = session_->output();
+    size_t begin = output.bytes()->size();
+    RespExecution execution{shard_->store(), *partition, owner, &invocation.command,
+                            invocation.arguments};
+    execution.version = version_;
+    execution.reply = &output;
+    execution.open = &open;
+    execution.touches = touches_;
+    uint64_t begin_ns = TurnWatch::monotonic_ns();
+    if (execute(execution) != Status::Busy) {
+      count(invocation, TurnWatch::monotonic_ns() - begin_ns,
+            output.bytes()->view().subspan(begin));
+      shard_->flush_later(session_);
+      return;
+    }
+  }
+  run_as_call(invocation, owner, open);
+}
+
+void RespProtocol::run_as_call(const Invocation& invocation, uint32_t owner, Location open) {
+  RespCall* call = new_call(invocation.command);
+  RespCall::Part& part = call->add_part(&invocation.command, owner);
+  part.arguments = call->keep(invocation.arguments);
+  part.open = open;
+  enqueue(call);
+  send(call);
+}
+
+void RespProtocol::run_by_key(const Invocation& invocation) {
+  const RespKeyPlaces& keys = invocation.command.keys;
+  const RespCommand* each = command_for_one(invocation.command);
+  if (invocation.command.id == RespCommandId::Mset && invocation.arguments.size() % 2 == 0) {
+    reply_error("ERR wrong number of arguments for 'mset' command");
+    return;
+  }
+  uint32_t shard_count = shard_->node().shard_count();
+  RespCall* call = new_call(invocation.command);
+  splits_by_key(invocation.command.id, &call->join);
+  std::vector<RespPiece> pieces = call->keep(invocation.arguments);
+  for (size_t at = keys.first; at < pieces.size(); at += keys.step) {
+    uint32_t owner = slot_shard(key_slot(invocation.arguments[at]), shard_count);
+    RespCall::Part& part = call->add_part(each, owner);
+    part.arguments = {pieces[0], pieces[at]};
+    if (keys.step == 2) part.arguments.push_back(pieces[at + 1]);
+  }
+  enqueue(call);
+  send(call);
+}
+
+void RespProtocol::run_on_all(const Invocation& invocation, RespJoin join) {
+  bool flushes = join == RespJoin::AllOk;
+  if (flushes && invocation.arguments.size() > 1) {
+    bool is_known = invocation.arguments.size() == 2 &&
+                    (is_word(invocation.text(1), "SYNC") || is_word(invocation.text(1), "ASYNC"));
+    if (!is_known) {
+      reply_error("ERR syntax error");
+      return;
+    }
+  }
+  RespCall* call = new_call(invocation.command);
+  call->join = join;
+  std::vector<RespPiece> pieces = call->keep(invocation.arguments);
+  for (uint32_t shard = 0; shard < shard_->node().shard_count(); ++shard) {
+    call->add_part(&invocation.command, shard).arguments = pieces;
+  }
+  enqueue(call);
+  send(call);
+}
+
+void RespProtocol::run_scan(const Invocation& invocation) {
+  uint64_t cursor = 0;
+  std::string_view text = invocation.text(1);
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cursor);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    reply_error("ERR invalid cursor");
+    return;
+  }
+  // One that is not of this node is as good as one near the end.
+  auto begin = ScanCursor::from(cursor);
+  begin.shard = std::min(begin.shard, shard_->node().shard_count() - 1);
+  RespCall* call = new_call(invocation.command);
+  call->join = RespJoin::Scan;
+  RespCall::Part& part = call->add_part(&invocation.command, begin.shard);
+  part.arguments = call->keep(invocation.arguments);
+  part.cursor = begin.index_cursor;
+  enqueue(call);
+  send(call);
+}
+
+void RespProtocol::run_on_slot(const Invocation& invocation) {
+  int64_t slot = 0;
+  int64_t count = 0;
+  bool lists = invocation.command.id == RespCommandId::ClusterGetkeysinslot;
+  if (!parse_decimal(invocation.text(2), &slot) ||
+      (lists && !parse_decimal(invocation.text(3), &count))) {
+    reply_error("ERR value is not an integer or out of range");
+    return;
+  }
+  if (slot < 0 || slot >= static_cast<int64_t>(limits::kSlotCount) || count < 0) {
+    reply_error(lists ? "ERR Invalid slot or number of keys" : "ERR Invalid slot");
+    return;
+  }
+  RespCall* call = new_call(invocation.command);
+  call->join = lists ? RespJoin::Arrays : RespJoin::Only;
+  uint32_t owner = slot_shard(static_cast<uint16_t>(slot), shard_->node().shard_count());
+  call->add_part(&invocation.command, owner).arguments = call->keep(invocation.arguments);
+  enqueue(call);
+  send(call);
+}
+
+void RespProtocol::run_in_python(const Invocation& invocation) {
+  AdminCall admin;
+  for (size_t index = 0; index < invocation.arguments.size(); ++index) {
+    admin.arguments.emplace_back(invocation.text(index));
+  }
+  admin.resp_version = static_cast<uint32_t>(version_);
+  admin.client_id = session_->client_id();
+  admin.pool = pool_name_;
+  admin.rights = rights_;
+  admin.peer = session_->peer();
+  RespCall* call = new_call(invocation.command);
+  enqueue(call);
+  if (!shard_->start_admin(call, std::move(admin))) {
+    RespWriter(call->reply.bytes(), version_)
+        .error("ERR too many administrative commands wait; try again");
+    finish(call);
+    return;
+  }
+  call->pending = 1;
+  is_asking_ = true;
+}
+
+void RespProtocol::on_admin_done(Errand* errand, Status status, Bytes payload) {
+  auto* call = static_cast<RespCall*>(errand);
+  call->pending = 0;
+  is_asking_ = false;
+  if (status == Status::Ok) {
+    call->reply.bytes()->append(payload);
+  } else {
+    RespWriter(call->reply.bytes(), version_)
+        .error(status == Status::Deadline ? "ERR the command was not answered in time"
+                                          : "ERR the command failed");
+  }
+  finish(call);
+  if (!session_->closed()) session_->resume();
+}
+
+RespCall* RespProtocol::new_call(const RespCommand& command) {
+  RespCall* call = shard_->take_resp_call();
+  session_->begin_errand();
+  call->session = session_;
+  call->pool = pool_;
+  call->keeps_order = true;
+  call->command = &command;
+  call->version = version_;
+  call->touches = touches_;
+  call->is_silent = replies_ == Replies::Off || replies_ == Replies::SkipThis;
+  call->begin_ns = TurnWatch::monotonic_ns();
+  call->deadline_ns = call->begin_ns + limits::kDeadlineMsDefault * 1'000'000;
+  return call;
+}
+
+void RespProtocol::enqueue(RespCall* call) {
+  if (last_ == nullptr) {
+    first_ = call;
+  } else {
+    last_->next = call;
+  }
+  last_ = call;
+  ++call_count_;
+}
+
+// Once to each owner of a part.
+void RespProtocol::send(RespCall* call) {
+  uint64_t sent = 0;
+  session_->await(call, call->parts.size() * limits::kRecordBytesInlineMax);
+  ++call->pending;  // It is not done before everything was sent.
+  for (const RespCall::Part& part : call->parts) {
+    if ((sent & (uint64_t{1} << part.shard)) != 0) continue;
+    sent |= uint64_t{1} << part.shard;
+    send_step(call, part);
+  }
+  if (--call->pending == 0) finish(call);
+}
+
+// The steps of a walk are a turn each, on this shard too.
+void RespProtocol::send_step(RespCall* call, const RespCall::Part& part) {
+  ++call->pending;
+  Work work{call, part.shard, Phase::Execute};
+  if (walks(call->command->id)) {
+    shard_->send_work(part.shard, work);
+  } else if (shard_->begin_work(part.shard, work)) {
+    --call->pending;
+  }
+}
+
+void RespProtocol::on_work_done(const Work& work) {
+  bool was_paused = is_paused();
+  work_done(work);
+  if (was_paused && !session_->closed() && !is_paused()) session_->resume();
+}
+
+void RespProtocol::work_done(const Work& work) {
+  auto* call = static_cast<RespCall*>(work.errand);
+  if (session_->closed()) {
+    if (call->parts[0].open != 0 && work.phase != Phase::Abort) {
+      ++call->pending;
+      Work abort{call, call->parts[0].shard, Phase::Abort};
+      if (!shard_->begin_work(call->parts[0].shard, abort)) return;
+      --call->pending;
+    }
+    if (call->pending != 0) return;
+    std::vector<OwnedExtent> released;
+    call->discard(&released);
+    shard_->release(&released);
+    release(call);
+    return;
+  }
+  if (work.phase == Phase::Reserve) {
+    stream_is_reserved();
+    return;
+  }
+  if (work.phase == Phase::Abort) {
+    if (call->pending == 0) release(call);
+    return;
+  }
+  for (const RespCall::Part& part : call->parts) {
+    if (part.shard != work.part || part.done) continue;
+    send_step(call, part);
+    return;
+  }
+  if (call->pending == 0) finish(call);
+}
+
+// Its parts are done.
+void RespProtocol::finish(RespCall* call) {
+  session_->await_no_more(call);
+  call->join_parts(shard_->node().shard_count());
+  call->done = true;
+  RespArguments arguments = call->parts.empty() ? RespArguments({}, 0, nullptr, nullptr)
+                                                : call->arguments_of(call->parts[0]);
+  count({*call->command, arguments}, call->execution_ns, call->reply.bytes()->view());
+  if (session_->closed()) {
+    std::vector<OwnedExtent> released;
+    call->discard(&released);
+    shard_->release(&released);
+    release(call);
+    return;
+  }
+  if (call->command->id == RespCommandId::Watch) {
+    is_asking_ = false;
+    std::ranges::move(call->watches, std::back_inserter(transaction_->watches));
+  }
+  deliver();
+}
+
+// Replies that are due and there.
+void RespProtocol::deliver() {
+  std::vector<OwnedExtent> released;
+  while (first_ != nullptr && first_->done) {
+    RespCall* call = first_;
+    first_ = call->next;
+    if (first_ == nullptr) last_ = nullptr;
+    --call_count_;
+    if (call->is_silent) {
+      call->discard(&released);
+    } else {
+      session_->output().append(&call->reply);
+    }
+    release(call);
+  }
+  shard_->release(&released);
+  shard_->flush_later(session_);
+}
+
+void RespProtocol::release(RespCall* call) {
+  call->reset();
+  shard_->return_resp_call(call);
+  session_->end_errand();
+}
+
+}  // namespace kvstrata

@@ -68,7 +68,3 @@ def _debugging() -> bool:
 
         return load_config().config.log.level == "debug"
     return False
-
-
-if __name__ == "__main__":
-    main()

@@ -22,7 +22,7 @@ class ExitCode(enum.IntEnum):
     FAULT = 1  # Something broke: a file, a checksum, kvstrata itself.
     USAGE = 2  # The command line or a setting is wrong.
     UNAVAILABLE = 3  # No node answers there, or it is over a budget: try again later.
-    NOT_FOUND = 4  # The key or the pool is not there.
+    NOT_FOUND = 4  # The key is not there, or the pool to be shown, set or dropped.
     REFUSED = 5  # The node will not: secret, right, immutable pool, no space.
 
 

@@ -36,16 +36,23 @@ def show(address: str | None, name: str, *, as_json: bool) -> None:
         console().print(facts([("pool", name), *_words(pool)]))
 
 
-def apply(
-    address: str | None, command: str, name: str, given: Mapping[str, Any], *, as_json: bool
-) -> None:
-    """Create or change a pool by the settings that are given, and show what it is then."""
-    settings = {key: value for key, value in given.items() if value is not None}
+def create(address: str | None, name: str, given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Make a pool with the settings that are given, and show what it is then."""
+    _apply(address, "pool_create", name, _given(given), as_json=as_json)
+
+
+def change(address: str | None, name: str, given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Change a pool by the settings that are given, and show what it is then.
+
+    Raises:
+        NotFoundError: it is not there.
+        UsageError: nothing is given.
+    """
+    settings = _given(given)
     if not settings:
         raise UsageError(f"nothing to change in the pool {name!r}: give --quota, --ttl or another")
-    with open_store(address) as store:
-        store.admin(command, {"name": name, "settings": settings})
-    show(address, name, as_json=as_json)
+    _find(address, name)
+    _apply(address, "pool_change", name, settings, as_json=as_json)
 
 
 def drop(address: str | None, name: str, *, as_json: bool) -> None:
@@ -56,11 +63,11 @@ def drop(address: str | None, name: str, *, as_json: bool) -> None:
     """
     _find(address, name)
     with open_store(address) as store:
-        store.admin("pool_drop", {"name": name})
+        saved = store.admin("pool_drop", {"name": name})
     if as_json:
-        print_json({"dropped": name})
+        print_json({"dropped": name, **saved})
     else:
-        console().print(f"dropped {name}", markup=False)
+        console().print(f"dropped {name}, {_saved_words(saved)}", markup=False)
 
 
 def secrets(given: Sequence[str], files: Sequence[str]) -> dict[str, list[str]]:
@@ -86,6 +93,29 @@ def _read(path: str) -> list[str]:
         return Path(path).read_text().split()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the secrets in {path}: {error}") from error
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def _apply(
+    address: str | None, command: str, name: str, settings: dict[str, Any], *, as_json: bool
+) -> None:
+    with open_store(address) as store:
+        saved = store.admin(command, {"name": name, "settings": settings})
+    pool = _find(address, name)
+    if as_json:
+        print_json({"name": name, **pool, **saved})
+    else:
+        rows = [("pool", name), *_words(pool), ("change", _saved_words(saved))]
+        console().print(facts(rows))
+
+
+def _saved_words(saved: Mapping[str, Any]) -> str:
+    if saved["saved"]:
+        return f"saved in {saved['where']}"
+    return f"not saved: {saved['reason']}"
 
 
 def _pools(address: str | None) -> dict[str, dict[str, Any]]:

@@ -3,10 +3,13 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from kvstrata.cluster.access import settings
 from kvstrata.cluster.banner import secret_count
 from kvstrata.cluster.listening import check_exposure
 from kvstrata.cluster.output import console, print_json, table
+from kvstrata.store.config import Shown
 from kvstrata.store.pools import PoolRegistry
 
 
@@ -33,20 +36,36 @@ def check(path: Path, *, insecure: bool, as_json: bool) -> None:
 
 
 def show(path: Path | None, *, origin: bool, as_json: bool) -> None:
-    """Print all settings, by their dotted names."""
+    """Print all settings, by their dotted names: with units for people, as they are in JSON."""
     loaded = settings(path)
     values = dict(_leaves(loaded.config.model_dump(mode="json")))
     if as_json and origin:
         print_json(
             {name: {"value": v, "origin": loaded.origins[name]} for name, v in values.items()}
         )
-    elif as_json:
+        return
+    if as_json:
         print_json(values)
-    elif origin:
+        return
+    values.update(_with_units(loaded.config))
+    for name, pool in loaded.config.pools.items():
+        values.update(_with_units(pool, f"pools.{name}."))
+    if origin:
         rows = [(name, value, loaded.origins[name]) for name, value in values.items()]
         console().print(table("setting", "value", "origin", rows=rows))
     else:
         console().print(table("setting", "value", rows=values.items()))
+
+
+def _with_units(section: BaseModel, above: str = "") -> Iterator[tuple[str, str]]:
+    """The settings that have a unit, in words."""
+    for name, field in type(section).model_fields.items():
+        value = getattr(section, name)
+        for shown in field.metadata:
+            if isinstance(shown, Shown):
+                yield above + name, shown.words(value)
+        if isinstance(value, BaseModel):
+            yield from _with_units(value, f"{above}{name}.")
 
 
 def _leaves(tree: Mapping[str, object], above: str = "") -> Iterator[tuple[str, object]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import kvstrata
 
 SETTINGS = Path(__file__).with_suffix(".toml")
-SERVE = [sys.executable, "-m", "kvstrata.cluster.cli", "serve", "--config", str(SETTINGS)]
+SERVE = [sys.executable, "-m", "kvstrata", "serve", "--config", str(SETTINGS)]
 
 
 def use(url: str) -> None:

@@ -71,7 +71,7 @@ class GetMany(Operation):
     ) -> None: ...
 
     values: list[bytes | None]  # Only without buffers.
-    # Size of the whole value; None unless the status is OK.
+    # Size of the whole value, also when TOO_SMALL; else None.
     lengths: list[int | None]
 
 @final

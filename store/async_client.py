@@ -236,10 +236,11 @@ class AsyncStore:
     ) -> int | None:
         """See `Store.get_file`."""
         place = Path(path)
+        seconds = self._target.timeout if timeout is None else url.check_timeout(timeout)
         for _ in range(streams.restart_count_max(place)):
             with contextlib.suppress(ChangedError):
-                return await self._copy(key, place, timeout, progress)
-        return await self._copy(key, place, timeout, progress)
+                return await self._copy(key, place, seconds, progress)
+        return await self._copy(key, place, seconds, progress)
 
     async def admin(
         self, command: str, payload: Payload | None = None, timeout: float | None = None
@@ -300,14 +301,16 @@ class AsyncStore:
         self,
         key: Key,
         path: Path,
-        timeout: float | None,
+        timeout: float,
         progress: Callable[[int, int], None] | None,
     ) -> int | None:
         piece = bytearray(streams.PIECE_BYTES)
         reading = streams.Reading(key)
         if not reading.accept(await self.get_range_into(key, 0, piece, timeout)):
             return None
-        with streams.replacing(path) as file:
+        with contextlib.ExitStack() as stack:
+            opening = streams.replacing(path, timeout)
+            file = await asyncio.to_thread(stack.enter_context, opening)  # May wait for a pipe.
             written = 0
             while True:
                 part = memoryview(piece)[: reading.offset - written]

@@ -34,7 +34,7 @@ def put_many(pairs: Pairs, ttl: float | None, if_absent: bool) -> Batch[_kernel.
     values = [as_source(value) for _, value in items]
     milliseconds = ttl_ms(ttl)
 
-    def explain(index: int, status: int) -> Error:
+    def explain(index: int, status: int, _result: Outcome) -> Error:
         size = values[index].nbytes
         return failure(status, f"put of {size} bytes under {show(keys[index])}", size=size)
 
@@ -78,8 +78,9 @@ def get_many_into(
     if len(names) != len(sinks):
         raise UsageError(f"get_many_into takes one buffer a key, not {len(sinks)} for {len(names)}")
 
-    def explain(index: int, status: int) -> Error:
-        return failure(status, f"get of {show(names[index])}", capacity=sinks[index].nbytes)
+    def explain(index: int, status: int, size: int | None) -> Error:
+        subject = f"get of {show(names[index])}"
+        return failure(status, subject, size=size or 0, capacity=sinks[index].nbytes)
 
     return Batch(
         "get_many_into",

@@ -91,9 +91,9 @@ class Batch(Call[O, list[T]]):
         name: of the method, for messages.
         keys: all of them.
         make: an operation over the keys of these indices.
-        values: one result a key from the operation, in order; those of failed keys are ignored.
+        values: one result a key from the operation, in order; of failed keys, what `explain` needs.
         outcomes: statuses that are results, not failures, as a set of bits.
-        explain: the error of one key, from its index and status.
+        explain: the error of one key, from its index, status and element of `values`.
     """
 
     __slots__ = ("_explain", "_failures", "_outcomes", "_pending", "_results", "_values", "keys")
@@ -105,7 +105,7 @@ class Batch(Call[O, list[T]]):
         make: Callable[[Sequence[int]], O],
         values: Callable[[O], list[T]],
         outcomes: int,
-        explain: Callable[[int, int], Error] | None = None,
+        explain: Callable[[int, int, T], Error] | None = None,
         *,
         safe: bool = False,
         fills: bool = False,
@@ -159,12 +159,13 @@ class Batch(Call[O, list[T]]):
             raise self.failed(fate, operation.message)
         raise self._partly_failed()
 
-    def _explain_plainly(self, index: int, status: int) -> Error:
+    def _explain_plainly(self, index: int, status: int, _result: T) -> Error:
         return failure(status, f"key {buffers.show(self.keys[index])}")
 
     def _partly_failed(self) -> BatchError:
         failures = {
-            index: self._explain(index, status) for index, status in sorted(self._failures.items())
+            index: self._explain(index, status, self._results[index])
+            for index, status in sorted(self._failures.items())
         }
         outcomes = [failures.get(index, result) for index, result in enumerate(self._results)]
         first = next(iter(failures))

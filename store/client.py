@@ -351,7 +351,7 @@ class Store:
         pipe or a device, receives the pieces as they come.
 
         Args:
-            timeout: seconds for each piece of 8 MiB.
+            timeout: seconds for each piece of 8 MiB, and until somebody reads a pipe.
             progress: called after each piece with the bytes written and the value's size.
 
         Returns:
@@ -360,8 +360,10 @@ class Store:
         Raises:
             ChangedError: the object kept being replaced while it was read.
             OSError: the file cannot be written.
+            TimeoutError: nobody reads the pipe.
         """
-        return copy_to_file(self, key, Path(path), timeout, progress)
+        seconds = self._timeout if timeout is None else url.check_timeout(timeout)
+        return copy_to_file(self, key, Path(path), seconds, progress)
 
     def open(
         self, key: Key, mode: Literal["rb", "wb", "ab"] = "rb", timeout: float | None = None

@@ -9,7 +9,7 @@ are errors. `os.environ` is read here and nowhere else.
 import difflib
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
@@ -27,13 +27,22 @@ from pydantic import (
 
 from kvstrata.store import host_memory, limits
 from kvstrata.store.errors import UsageError
-from kvstrata.store.units import parse_duration, parse_size
+from kvstrata.store.units import format_duration, format_size, parse_duration, parse_size
 
 URL_VARIABLE: Final = "KVSTRATA_URL"
 _PREFIX: Final = "KVSTRATA_"
 
-Size = Annotated[int, BeforeValidator(parse_size)]
-Duration = Annotated[float, BeforeValidator(parse_duration)]
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How values of a type are written for people, with their unit."""
+
+    words: Callable[[Any], str]
+
+
+Size = Annotated[int, BeforeValidator(parse_size), Shown(format_size)]
+Rate = Annotated[int, BeforeValidator(parse_size), Shown(lambda rate: f"{format_size(rate)}/s")]
+Duration = Annotated[float, BeforeValidator(parse_duration), Shown(format_duration)]
 
 
 def _as_host(value: str) -> str:
@@ -123,7 +132,7 @@ class NodeConfig(_Section):
         ge=1 << 20,
         description="Bytes all connections' buffers may hold together; beyond it: BUSY.",
     )
-    minimum_rate: Size = Field(
+    minimum_rate: Rate = Field(
         default=64 << 10,
         ge=0,
         le=1 << 40,

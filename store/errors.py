@@ -23,7 +23,7 @@ class TooSmallError(UsageError):
     """The buffer is smaller than the value; nothing was written to it.
 
     Attributes:
-        size: true size of the value in bytes; 0 in a batch, where it is not known.
+        size: true size of the value in bytes.
     """
 
     def __init__(self, message: str, *, size: int = 0) -> None:

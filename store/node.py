@@ -77,18 +77,19 @@ class RunningNode:
     def _commands(self) -> list[Command]:
         def pool_create(_caller: Caller, payload: Payload) -> Payload:
             given = {"settings": {}, **payload}
-            self.pools.create(admin.take(given, "name", str), admin.take(given, "settings", dict))
-            return {}
+            name = admin.take(given, "name", str)
+            self.pools.create(name, admin.take(given, "settings", dict))
+            return self.pools.saved(name)
 
         def pool_change(_caller: Caller, payload: Payload) -> Payload:
-            self.pools.change(
-                admin.take(payload, "name", str), admin.take(payload, "settings", dict)
-            )
-            return {}
+            name = admin.take(payload, "name", str)
+            self.pools.change(name, admin.take(payload, "settings", dict))
+            return self.pools.saved(name)
 
         def pool_drop(_caller: Caller, payload: Payload) -> Payload:
-            self.pools.drop(admin.take(payload, "name", str))
-            return {}
+            name = admin.take(payload, "name", str)
+            self.pools.drop(name)
+            return self.pools.saved(name)
 
         return [
             Command("info", lambda _c, _p: self.information(), "read", "what the node is"),

@@ -1,7 +1,8 @@
 """Pools of one node: from settings to what the native node holds, and those made at run time.
 
 Who holds the admin right on `default` administers the node. Secrets are read from their files
-when a pool is set, so changing a file and setting the pool again rotates them.
+when a pool is set, so changing a file and setting the pool again rotates them. Secrets that are set
+take the place of the role's file.
 """
 
 import json
@@ -30,6 +31,10 @@ WRITE: Final = 2
 ADMIN: Final = 4
 _ROLES: Final = {"read": READ, "write": READ | WRITE, "admin": READ | WRITE | ADMIN}
 _EVERYTHING: Final = _ROLES["admin"]
+# The two ways to give a role its secrets, each with the other.
+_ALTERNATIVES: Final = {role: f"{role}_file" for role in _ROLES} | {
+    f"{role}_file": role for role in _ROLES
+}
 
 _NAME: Final = re.compile(f"[a-z0-9_.-]{{1,{limits.POOL_NAME_BYTES_MAX}}}")
 
@@ -78,7 +83,7 @@ class PoolRegistry:
     """
 
     def __init__(self, configured: Mapping[str, PoolConfig], pools_file: Path | None) -> None:
-        self._configured = frozenset(configured)
+        self._configured = dict(configured)
         self._pools_file = pools_file
         self._pools = {**_load(pools_file), **configured}
         if pools_file is not None:
@@ -126,7 +131,8 @@ class PoolRegistry:
         """
         with self._lock:
             before = self._find(name)
-            kept = {key: getattr(before, key) for key in before.model_fields_set}
+            replaced = {other for key, other in _ALTERNATIVES.items() if settings.get(key)}
+            kept = {key: getattr(before, key) for key in before.model_fields_set - replaced}
             if settings.get("kind", before.kind) != before.kind:
                 raise UsageError(
                     f"the pool {name!r} is {before.kind}, and a pool's kind never changes:"
@@ -150,6 +156,18 @@ class PoolRegistry:
             node = self._node
             kept = {other: config for other, config in self._pools.items() if other != name}
             self._adopt(kept, lambda: node.drop_pool(name), f"drop the pool {name!r}")
+
+    def saved(self, name: str) -> dict[str, Any]:
+        """Whether a change of the pool lasts: `saved`, `where`, and the `reason` if it does not."""
+        if name in self._configured:
+            files = filter(None, (getattr(self._configured[name], f"{r}_file") for r in _ROLES))
+            places = ", ".join(["the node's configuration", *map(str, files)])
+            reason = f"a restart brings back what stands in {places}: change it there as well"
+        elif self._pools_file is None:
+            reason = "the node has no --pools-file, so pools made at run time end with it"
+        else:
+            return {"saved": True, "where": str(self._pools_file.absolute()), "reason": None}
+        return {"saved": False, "where": None, "reason": reason}
 
     def _find(self, name: str) -> PoolConfig:
         if name not in self._pools:

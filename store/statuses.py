@@ -78,8 +78,6 @@ def failure(
     """
     if status == TOO_SMALL:
         text = f"the value has {size} bytes, the buffer {capacity}: give a buffer of {size} bytes"
-        if size == 0:  # In a batch it is not known.
-            text = f"the value does not fit the buffer of {capacity} bytes: stat tells its size"
         return TooSmallError(f"{subject}: {text}", size=size)
     if status == MISMATCH:
         return MismatchError(

@@ -13,6 +13,7 @@ import secrets
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 from typing_extensions import Buffer
 
 from kvstrata.store import buffers
-from kvstrata.store.errors import ChangedError, TooLargeError, UsageError
+from kvstrata.store.errors import ChangedError, TimeoutError, TooLargeError, UsageError
 from kvstrata.store.results import ObjectStat, RangeResult
 from kvstrata.store.units import format_size
 
@@ -33,6 +34,7 @@ _IN_MEMORY_BYTES_MAX: Final = 64 << 20
 _COPIED_BYTES: Final = 1 << 20
 _READ_AHEAD_BYTES: Final = 1 << 20
 _RESTART_COUNT_MAX: Final = 3
+_PIPE_POLL_S: Final = 0.02
 
 
 def file_content(path: "str | os.PathLike[str]", value_bytes_max: int) -> bytearray | mmap.mmap:
@@ -151,18 +153,24 @@ def changed(key: "Key") -> ChangedError:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, timeout: float) -> Iterator[BinaryIO]:
     """A file to write, which takes the path's place, whole and on disk, if the block succeeds.
 
     It takes over the mode of a file that is there. Links are followed. What is no regular file
     cannot be replaced, so it is written itself.
 
+    Args:
+        timeout: seconds until somebody must read, where the path is a pipe.
+
     Raises:
         OSError: the path is a folder, or no file can be made there.
+        TimeoutError: it is a pipe that nobody reads.
     """
     mode = _mode(path)
     if not _replaceable(path, mode):
-        with open(path, "wb") as file:  # A folder is refused here.
+        is_pipe = mode is not None and stat.S_ISFIFO(mode)
+        # A folder is refused here.
+        with _opened_pipe(path, timeout) if is_pipe else open(path, "wb") as file:
             yield file
         return
     place = path.resolve()
@@ -176,6 +184,28 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         draft.replace(place)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _opened_pipe(path: Path, timeout: float) -> BinaryIO:
+    """A pipe to write to. To open it the plain way waits for its reader, if need be for ever."""
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            return open(path, "wb", opener=_open_at_once)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if time.monotonic() >= deadline:
+                raise TimeoutError(
+                    f"nobody has read the pipe {path} within {timeout:g} s: start its reader first"
+                ) from error
+        time.sleep(_PIPE_POLL_S)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def _made(draft: Path, path: Path) -> BinaryIO:
@@ -216,7 +246,7 @@ def copy_to_file(
     store: "Store",
     key: "Key",
     path: Path,
-    timeout: float | None,
+    timeout: float,
     progress: Callable[[int, int], None] | None,
 ) -> int | None:
     """See `Store.get_file`."""
@@ -230,14 +260,14 @@ def _copy(
     store: "Store",
     key: "Key",
     path: Path,
-    timeout: float | None,
+    timeout: float,
     progress: Callable[[int, int], None] | None,
 ) -> int | None:
     piece = bytearray(PIECE_BYTES)
     reading = Reading(key)
     if not reading.accept(store.get_range_into(key, 0, piece, timeout)):
         return None
-    with replacing(path) as file:
+    with replacing(path, timeout) as file:
         written = 0
         while True:
             file.write(memoryview(piece)[: reading.offset - written])

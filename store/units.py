@@ -69,6 +69,15 @@ def format_size(size: int) -> str:
     return f"{size} B"
 
 
+def format_duration(seconds: float) -> str:
+    """The duration in the largest unit that it is a whole number of: "100 us", "90 s", "1 h"."""
+    for unit in ("d", "h", "min", "s", "ms", "us"):
+        amount = round(seconds / _DURATION_UNITS[unit], 6)
+        if amount >= 1 and amount.is_integer():
+            return f"{amount:.0f} {unit}"
+    return f"{seconds:g} s"
+
+
 def _split(value: object, wanted: str) -> tuple[float | int, str]:
     if isinstance(value, int | float) and not isinstance(value, bool):
         if not 0 <= value < 10**_DIGITS:

@@ -89,12 +89,12 @@ def create(
     url: Url = None,
     json: Json = False,
 ) -> None:
-    """Make a pool. It lasts over restarts if the node has a --pools-file."""
+    """Make a pool. It lasts over restarts if the node has a --pools-file; the answer says so."""
     from kvstrata.cluster import pool_settings
 
     given: dict[str, Any] = {"kind": kind, "eviction": eviction, "quota": quota, "ttl": ttl}
     secrets = pool_settings.secrets(secret or [], secret_file or [])
-    pool_settings.apply(url, "pool_create", name, {**given, **secrets}, as_json=json)
+    pool_settings.create(url, name, {**given, **secrets}, as_json=json)
 
 
 def change(
@@ -107,12 +107,16 @@ def change(
     url: Url = None,
     json: Json = False,
 ) -> None:
-    """Change what is given of a pool; the secrets of a role are replaced together."""
+    """Change what is given of a pool, until a restart if that is where it is configured.
+
+    The secrets of a role are replaced together, also where they came from a file. Ends with status
+    4 if the pool is not there.
+    """
     from kvstrata.cluster import pool_settings
 
     given: dict[str, Any] = {"eviction": eviction, "quota": quota, "ttl": ttl}
     secrets = pool_settings.secrets(secret or [], secret_file or [])
-    pool_settings.apply(url, "pool_change", name, {**given, **secrets}, as_json=json)
+    pool_settings.change(url, name, {**given, **secrets}, as_json=json)
 
 
 def drop(
@@ -121,7 +125,7 @@ def drop(
     url: Url = None,
     json: Json = False,
 ) -> None:
-    """Remove a pool and all its objects."""
+    """Remove a pool and all its objects. Ends with status 4 if it is not there."""
     from kvstrata.cluster import pool_settings
 
     if not yes:

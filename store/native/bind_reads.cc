@@ -144,7 +144,7 @@ nb::list GetMany::lengths() const {
   nb::list list;
   for (const Transfer& transfer : transfers_) {
     for (const TransferItem& item : transfer.items) {
-      if (item.status == Status::Ok) {
+      if (item.status == Status::Ok || item.status == Status::TooSmall) {
         list.append(item.value_length);
       } else {
         list.append(nb::none());

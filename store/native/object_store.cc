@@ -290,7 +290,7 @@ Status ObjectStore::widen_with_expiry(Partition& partition, uint64_t hash, Bytes
   }
   if (status != Status::Ok) {
     partition.usage->give_back(more_bytes);
-    return status;
+    return status == Status::NoSpace ? shortage() : status;
   }
   RecordView old_record = view(present);
   RecordView record = view(wider);

@@ -89,8 +89,9 @@ class ObjectStore final : public RecordResolver {
 
   // Takes memory for an open record. Returns Ok; Exists or Immutable (the key is there and may not
   // be replaced; `outcome` tells its size); TooLarge; NoSpace (nothing may be evicted); Busy: room
-  // is being made, call again with the same *location after `make_progress`. Whatever it returns, a
-  // *location that is not 0 is the caller's to commit or abort.
+  // is being made, or transfers under way hold it: call again with the same *location after
+  // `make_progress`. Whatever it returns, a *location that is not 0 is the caller's to commit or
+  // abort.
   Status reserve(Partition& partition, const WriteRequest& request, Location* location,
                  CommitOutcome* outcome);
   // The memory of piece `index` (the chunk's, or the inline value) of an open record.
@@ -146,6 +147,13 @@ class ObjectStore final : public RecordResolver {
   // Owner of extents whose record has gone: readers, or an append that will fail, hold them.
   static constexpr uint64_t kNobody = 1;
 
+  // Bytes that can be free, at most: once all is evicted that can be now, and once the transfers
+  // under way have ended as well.
+  struct Reach {
+    uint64_t now_bytes;
+    uint64_t later_bytes;
+  };
+
   Status check_size(const Partition& partition, const RecordShape& shape) const noexcept;
   Status open_record(Partition& partition, RecordShape shape, const WriteRequest& request,
                      uint32_t shared_count, Location* location);
@@ -155,6 +163,7 @@ class ObjectStore final : public RecordResolver {
                       CommitOutcome* outcome) noexcept;
   Status allocate(uint64_t bytes, bool as_extent, uint64_t owner, ArenaOffset* offset);
   Status allocate_chunks(Location location);
+  Status allocate_chunks_or_close(Location* location);
   Status make_room(uint64_t bytes, uint32_t* attempt) noexcept;
   Status make_room_for_chunks(const RecordView& record) noexcept;
   CommitOutcome publish(Partition& partition, Location location, uint64_t hash, Location present,
@@ -186,6 +195,8 @@ class ObjectStore final : public RecordResolver {
   // reclaim.cc
   void note_room_found() noexcept;
   void note_freed(uint64_t bytes) noexcept;
+  Reach reach() const noexcept;
+  Status shortage() const noexcept;
   bool evict_one(Partition& partition) noexcept;
   Partition* partition_to_evict() noexcept;
   bool begin_drain(bool evictable) noexcept;

@@ -51,7 +51,7 @@ Status ObjectStore::reserve(Partition& partition, const WriteRequest& request, L
     if (status != Status::Ok) return status;
     if (view(*location).has(kHasExpiry)) view(*location).set_expiry_ms(expiry);
   }
-  return allocate_chunks(*location);
+  return allocate_chunks_or_close(location);
 }
 
 // Formats an open record with key and attributes; chunks come later, but are charged now. The first
@@ -71,7 +71,7 @@ Status ObjectStore::open_record(Partition& partition, RecordShape shape,
   status = allocate(bytes, in_extent, kNobody, location);
   if (status != Status::Ok) {
     partition.usage->give_back(charged);
-    return status;
+    return status == Status::NoSpace ? shortage() : status;
   }
   RecordView record = view(*location);
   record.format(shape, partition.id, in_extent);
@@ -148,6 +148,15 @@ Status ObjectStore::allocate_chunks(Location location) {
     ++record.table().allocated_count;
   }
   return Status::Ok;
+}
+
+// A write that waits for what others hold begins anew: if it held something itself, two could wait
+// for each other.
+Status ObjectStore::allocate_chunks_or_close(Location* location) {
+  Status status = allocate_chunks(*location);
+  if (status != Status::NoSpace) return status;
+  abort(std::exchange(*location, 0));
+  return shortage();
 }
 
 void ObjectStore::free_chunks(Location location) noexcept {
@@ -237,7 +246,7 @@ Status ObjectStore::reserve_append(Partition& partition, const WriteRequest& req
     view(*location).header().version = outcome->version;
     share_whole_chunks(present, *location);
   }
-  Status status = allocate_chunks(*location);
+  Status status = allocate_chunks_or_close(location);
   if (status != Status::Ok) return status;
   present = find_again(partition, request, outcome);
   if (present == 0) return Status::Mismatch;

@@ -51,6 +51,35 @@ Partition* ObjectStore::partition_to_evict() noexcept {
   return largest;
 }
 
+// What is read, or shared by an append, stays in memory though its object be evicted, until that
+// has ended; what is being written cannot be evicted yet. A pool that never evicts keeps what it
+// has.
+ObjectStore::Reach ObjectStore::reach() const noexcept {
+  ShardMemoryStatistics memory = memory_.statistics();
+  uint64_t used = memory.cell_bytes_used + memory.extent_bytes_used;
+  uint64_t evictable = 0;
+  uint64_t kept = 0;
+  for (const auto& partition : partitions_) {
+    if (partition == nullptr) continue;
+    if (partition->policy != nullptr) {
+      evictable += partition->bytes();
+    } else {
+      kept += partition->bytes() + partition->reserved_bytes;
+    }
+  }
+  uint64_t free = memory_.free_bytes();
+  return {.now_bytes = free + std::min(evictable, used - memory.extent_bytes_shared),
+          .later_bytes = free + used - std::min(used, kept)};
+}
+
+// For who found no room, and holds none itself. Busy: what is missing is in the hands of transfers,
+// which end.
+Status ObjectStore::shortage() const noexcept {
+  Reach bytes = reach();
+  bool held = bytes.later_bytes > bytes.now_bytes && bytes.later_bytes >= needed_bytes_;
+  return held ? Status::Busy : Status::NoSpace;
+}
+
 bool ObjectStore::evict_one(Partition& partition) noexcept {
   Location victim = partition.policy->victim();
   if (victim == 0) return false;
@@ -71,7 +100,8 @@ bool ObjectStore::make_progress() noexcept {
     return true;
   }
   if (draining_ != kNoSegment) return drain_step();
-  Partition* partition = partition_to_evict();
+  // Nothing is evicted for a value that would find no room all the same.
+  Partition* partition = reach().now_bytes >= needed_bytes_ ? partition_to_evict() : nullptr;
   bool drain_first = evicted_bytes_ > 2 * needed_bytes_ && fruitless_drains_ < kFruitlessDrainsMax;
   if (partition != nullptr && !drain_first && evict_one(*partition)) return true;
   if (begin_drain(partition != nullptr)) return true;

@@ -99,7 +99,8 @@ class BatchContract:
             store.get_many_into(["a", "b", "c"], buffers)
         failure = caught.value.failures[1]
         assert isinstance(failure, kvstrata.TooSmallError)
-        assert "get of 'b': the value does not fit the buffer of 5 bytes" in str(failure)
+        assert f"get of 'b': the value has {CHUNK} bytes, the buffer 5" in str(failure)
+        assert failure.size == CHUNK
         assert caught.value.outcomes[0] == 3
         assert buffers == [b"123", b"\xa5" * 5, b"456"]
 

@@ -16,7 +16,7 @@ from typing import Any
 import kvstrata
 from kvstrata import _kernel
 
-COMMAND = (sys.executable, "-m", "kvstrata.cluster.cli")
+COMMAND = (sys.executable, "-m", "kvstrata")
 _ARGUMENTS = ["--port", "0", "--http-port", "0", "--memory", "32MiB", "--shards", "1", "--no-spin"]
 START_S_MAX = 60
 RUN_S_MAX = 60

@@ -214,15 +214,41 @@ def test_pools(node: Node) -> None:
     twice = node.run("pool", "create", "cache")
     assert twice.code == 2
     assert "exists already" in twice.error
-    assert node.run("pool", "drop", "cache", "--yes", "--json").json() == {"dropped": "cache"}
-    assert node.run("pool", "show", "cache").code == 4
+    dropped = node.run("pool", "drop", "cache", "--yes", "--json").json()
+    assert (dropped["dropped"], dropped["saved"]) == ("cache", False)
+
+
+def test_an_absent_pool_ends_with_4(node: Node) -> None:
+    for command in (["show"], ["set", "--quota", "1MiB"], ["drop", "--yes"]):
+        done = node.run("pool", *command, "absent")
+        assert done.code == 4
+        assert done.error == "error: there is no pool 'absent'; there are: default\n"
+
+
+def test_a_change_of_a_pool_says_whether_it_was_saved(
+    start_node: StartNode, node: Node, tmp_path: Path
+) -> None:
+    made = node.run("pool", "create", "kv")
+    assert "not saved: the node has no --pools-file" in made.text
+    assert (
+        "not saved: a restart brings back" in node.run("pool", "set", "default", "--ttl", "0").text
+    )
+    node.run("pool", "drop", "kv", "--yes")
+    file = tmp_path / "pools.json"
+    saving = start_node("--pools-file", str(file))
+    shown = saving.run("pool", "create", "kv", "--json").json()
+    assert (shown["name"], shown["saved"], shown["where"]) == ("kv", True, str(file))
+    assert f"saved in {file}" in saving.run("pool", "set", "kv", "--quota", "1MiB").text
+    assert saving.run("pool", "drop", "kv", "-y").text == f"dropped kv, saved in {file}\n"
 
 
 def test_pool_drop_asks(node: Node) -> None:
     node.run("pool", "create", "asked")
     assert node.run("pool", "drop", "asked", input=b"n\n").code == 1
     assert "asked" in node.run("pool", "list", "--json").json()
-    assert node.run("pool", "drop", "asked", input=b"y\n").text.strip() == "dropped asked"
+    assert (
+        node.run("pool", "drop", "asked", input=b"y\n").text.strip().startswith("dropped asked, ")
+    )
 
 
 def test_an_immutable_pool_refuses_with_5(node: Node) -> None:
@@ -245,6 +271,18 @@ def test_config(tmp_path: Path) -> None:
     text = run("config", "show", "-c", path, "--origin").text
     assert "s3cret" not in text
     assert any(line.split() == ["node.shards", "3", str(path)] for line in text.splitlines())
+
+
+def test_config_show_has_units_for_people_and_bare_numbers_for_machines(tmp_path: Path) -> None:
+    path = tmp_path / "node.toml"
+    path.write_text('[node]\nmemory = "1GiB"\n[pools.kv]\nquota = "8MiB"\nttl = "90s"\n')
+    lines = [" ".join(line.split()) for line in run("config", "show", "-c", path).text.splitlines()]
+    assert "node.memory 1 GiB" in lines
+    assert "node.spin 100 us" in lines
+    assert "node.minimum_rate 64 KiB/s" in lines
+    assert {"pools.kv.quota 8 MiB", "pools.kv.ttl 90 s"} <= set(lines)
+    bare = run("config", "show", "-c", path, "--json").json()
+    assert (bare["node.memory"], bare["node.spin"], bare["pools.kv.ttl"]) == (1 << 30, 1e-4, 90)
 
 
 @pytest.mark.parametrize(

@@ -59,3 +59,4 @@ def test_wheel_installs_and_runs_without_a_compiler(wheel: Path, tmp_path: Path)
     version = run(scripts / "python", "-I", "-c", imported, **path)
     assert version in wheel.name
     assert version in run(scripts / "kvstrata", "--version", **path)
+    assert version in run(scripts / "python", "-I", "-m", "kvstrata", "--version", **path)

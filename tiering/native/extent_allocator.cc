@@ -133,12 +133,14 @@ ArenaOffset ExtentAllocator::allocate(uint32_t page_count, uint64_t owner) noexc
 void ExtentAllocator::retain(ArenaOffset offset, uint32_t page_count) noexcept {
   uint32_t& references = references_at(live_run(offset, page_count));
   assert(references < UINT32_MAX);
-  ++references;
+  if (++references == 2) shared_pages_ += page_count;
 }
 
 bool ExtentAllocator::free(ArenaOffset offset, uint32_t page_count) noexcept {
   PageId first = live_run(offset, page_count);
-  if (--references_at(first) > 0) return false;
+  uint32_t left = --references_at(first);
+  if (left == 1) shared_pages_ -= page_count;
+  if (left > 0) return false;
   free_run(first, page_count);
   return true;
 }

@@ -49,6 +49,8 @@ class ExtentAllocator {
   bool next_resident(SegmentId segment, uint64_t* position, Resident* resident) const noexcept;
 
   uint64_t used_bytes() const noexcept { return used_pages_ * limits::kPageBytes; }
+  // Of extents with more than one reference.
+  uint64_t shared_bytes() const noexcept { return shared_pages_ * limits::kPageBytes; }
   uint64_t bookkeeping_bytes() const noexcept { return bookkeeping_bytes_; }
 
  private:
@@ -97,6 +99,7 @@ class ExtentAllocator {
   std::array<PageId, kBinCount> bins_;
   std::array<uint64_t, kBinWords> filled_bins_{};
   uint64_t used_pages_ = 0;
+  uint64_t shared_pages_ = 0;
   uint64_t bookkeeping_bytes_ = 0;
 };
 

@@ -235,6 +235,7 @@ uint64_t ShardMemory::free_bytes() const noexcept {
 ShardMemoryStatistics ShardMemory::statistics() const noexcept {
   return {.cell_bytes_used = state_->cells.used_bytes(),
           .extent_bytes_used = state_->extents.used_bytes(),
+          .extent_bytes_shared = state_->extents.shared_bytes(),
           .segment_bytes_held = state_->held_count * state_->segment_bytes,
           .bookkeeping_bytes = sizeof(State) - sizeof(CellAllocator) - sizeof(ExtentAllocator) +
                                state_->holdings.size() * sizeof(Holding) +

@@ -27,10 +27,11 @@ struct Extent {
 };
 
 struct ShardMemoryStatistics {
-  uint64_t cell_bytes_used = 0;     // Sum of live cells, as allocated.
-  uint64_t extent_bytes_used = 0;   // Sum of live extents.
-  uint64_t segment_bytes_held = 0;  // Borrowed from the pool, the reserve included.
-  uint64_t bookkeeping_bytes = 0;   // Side tables on the heap.
+  uint64_t cell_bytes_used = 0;      // Sum of live cells, as allocated.
+  uint64_t extent_bytes_used = 0;    // Sum of live extents.
+  uint64_t extent_bytes_shared = 0;  // Of those with more than one reference.
+  uint64_t segment_bytes_held = 0;   // Borrowed from the pool, the reserve included.
+  uint64_t bookkeeping_bytes = 0;    // Side tables on the heap.
 };
 
 class ShardMemory {

@@ -72,18 +72,23 @@ class StoreFixture {
 
   uint64_t hash(std::string_view key) const { return store.hash(as_bytes(key)); }
 
-  // Reserves, making room as the shard does. Never Busy: a wait without end is a failure.
-  Status open(Partition& partition, OpenWrite* write, const PutOptions& options = {}) {
+  // Reserves once.
+  Status reserve(Partition& partition, OpenWrite* write, const PutOptions& options = {}) {
     WriteRequest request{as_bytes(write->key), options.attributes, hash(write->key),
                          write->value.size(),  options.ttl_ms,     options.if_absent};
     write->if_absent = options.if_absent;
+    refused = {};
+    return write->appends
+               ? store.reserve_append(partition, request, write->at, &write->location, &refused)
+               : store.reserve(partition, request, &write->location, &refused);
+  }
+
+  // Reserves, making room as the shard does. Never Busy: a wait without end is a failure.
+  Status open(Partition& partition, OpenWrite* write, const PutOptions& options = {}) {
     Status status = Status::Busy;
     for (busy_count = 0; status == Status::Busy && busy_count < 20'000; ++busy_count) {
       if (busy_count != 0 && while_busy) while_busy();
-      refused = {};
-      status = write->appends
-                   ? store.reserve_append(partition, request, write->at, &write->location, &refused)
-                   : store.reserve(partition, request, &write->location, &refused);
+      status = reserve(partition, write, options);
     }
     REQUIRE(status != Status::Busy);
     if (status != Status::Ok && write->location != 0) {

@@ -23,6 +23,33 @@ uint32_t fill_until_evicted(StoreFixture& store, Partition& pool, size_t length,
   return put;
 }
 
+// What a write is told once the shard has done for it all that it can.
+Status settled(StoreFixture& store, Partition& pool, OpenWrite* write) {
+  Status status = Status::Busy;
+  uint64_t reclaimed = UINT64_MAX;
+  while (status == Status::Busy && store.store.reclaim_count() != reclaimed) {
+    reclaimed = store.store.reclaim_count();
+    status = store.reserve(pool, write);
+  }
+  return status;
+}
+
+// References on an object's chunks, as a transfer to its reader takes them.
+std::vector<Extent> begin_read(StoreFixture& store, Partition& pool, const std::string& key) {
+  Location location = store.store.read(pool, store.hash(key), as_bytes(key));
+  REQUIRE(location != 0);
+  std::vector<Extent> extents;
+  for (uint32_t index = 0; index < store.store.view(location).chunk_count(); ++index) {
+    extents.push_back(store.store.view(location).extent(index));
+    store.store.retain(extents.back());
+  }
+  return extents;
+}
+
+void end_read(StoreFixture& store, const std::vector<Extent>& extents) {
+  for (const Extent& extent : extents) store.store.release(extent);
+}
+
 }  // namespace
 
 TEST_CASE("memory full of small records takes chunks, and the other way round") {
@@ -110,22 +137,67 @@ TEST_CASE("scattered room in a pool that may not evict is gathered without losin
   CHECK(store.pools[0]->statistics.evictions.value() == 0);
 }
 
-TEST_CASE("memory in the hands of writers and readers is not waited for without end") {
+TEST_CASE("memory in the hands of writers is waited for, and by no one who holds some") {
   StoreFixture store(kMemory);
   Partition& pool = store.add_pool(0, EvictionKind::Lru);
   std::vector<OpenWrite> open;
   for (uint32_t i = 0;; ++i) {
     OpenWrite write{.key = std::to_string(i), .value = Value(kChunk)};
-    if (store.open(pool, &write) != Status::Ok) break;
+    Status status = settled(store, pool, &write);
+    if (status != Status::Ok) {
+      CHECK(status == Status::Busy);
+      CHECK(write.location == 0);
+      break;
+    }
     open.push_back(write);
   }
   CHECK(open.size() >= kMemory / kChunk * 8 / 10);
   uint32_t turns = 0;
   while (store.store.maintain()) REQUIRE(++turns < 100);
-  CHECK(store.put(pool, "more", make_value(kChunk, 1)).status == Status::NoSpace);
+  OpenWrite large{.key = "large", .value = make_value(store.store.value_bytes_max(), 1)};
+  CHECK(settled(store, pool, &large) == Status::Busy);
   for (const OpenWrite& write : open) store.store.abort(write.location);
   store.check_empty();
-  CHECK(store.put(pool, "more", make_value(kChunk, 1)).status == Status::Ok);
+  CHECK(settled(store, pool, &large) == Status::Ok);
+  store.commit(pool, &large);
+  CHECK(store.get(pool, "large") == large.value);
+}
+
+TEST_CASE("where readers leave no room for a value it waits, and nothing is evicted for it") {
+  for (EvictionKind kind : {EvictionKind::Lru, EvictionKind::S3Fifo}) {
+    StoreFixture store(kMemory);
+    Partition& pool = store.add_pool(0, kind);
+    REQUIRE(store.put(pool, "read", make_value(8 << 20, 1)).status == Status::Ok);
+    REQUIRE(store.put(pool, "idle", make_value(2 << 20, 2)).status == Status::Ok);
+    std::vector<Extent> extents = begin_read(store, pool, "read");
+    OpenWrite large{.key = "large", .value = make_value(10 << 20, 3)};
+    CHECK(settled(store, pool, &large) == Status::Busy);
+    CHECK(store.pools[0]->statistics.evictions.value() == 0);
+    CHECK(store.get(pool, "idle") == make_value(2 << 20, 2));
+    // What is read has no name any more: it is in nobody's books, and still in the way.
+    CHECK(store.remove(pool, "read"));
+    CHECK(settled(store, pool, &large) == Status::Busy);
+    CHECK(store.pools[0]->statistics.evictions.value() == 0);
+    end_read(store, extents);
+    CHECK(settled(store, pool, &large) == Status::Ok);
+    store.commit(pool, &large);
+    CHECK(store.get(pool, "large") == large.value);
+  }
+}
+
+TEST_CASE("readers of a pool that never evicts are not waited for: it keeps what they read") {
+  StoreFixture store(kMemory);
+  Partition& pool = store.add_pool(0, EvictionKind::None);
+  REQUIRE(store.put(pool, "read", make_value(8 << 20, 1)).status == Status::Ok);
+  std::vector<Extent> extents = begin_read(store, pool, "read");
+  OpenWrite large{.key = "large", .value = Value(10 << 20)};
+  CHECK(settled(store, pool, &large) == Status::NoSpace);
+  CHECK(store.remove(pool, "read"));
+  CHECK(settled(store, pool, &large) == Status::Busy);
+  end_read(store, extents);
+  CHECK(settled(store, pool, &large) == Status::Ok);
+  store.store.abort(large.location);
+  store.check_empty();
 }
 
 TEST_CASE("a shard that needs memory gets segments that another can spare") {

@@ -51,9 +51,11 @@ class Model {
                {.id = 4, .eviction = EvictionKind::None},
                {.id = 5, .eviction = EvictionKind::S3Fifo, .quota_bytes = memory_bytes / 8}};
     for (const PoolModel& pool : models_) add_pool(pool);
-    // Writes under way may fill a quota alone: then one of them ends at last.
+    // Writes under way may fill a quota alone, or the memory together with readers: they end at
+    // last.
     store_.while_busy = [this] {
       if (store_.busy_count > 10 && !writers_.empty()) abort_write();
+      if (store_.busy_count > 100) end_read();
     };
   }
 

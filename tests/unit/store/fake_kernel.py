@@ -229,7 +229,8 @@ class GetMany(FakeOperation):
         sink = None if self.buffers is None else self.buffers[index]
         one = Get(key, sink)
         status = one.perform_one(node, 0, key)
-        self.values[index], self.lengths[index] = one.value, one.length if status == 0 else None
+        self.values[index] = one.value
+        self.lengths[index] = one.value_length if status in (0, 3) else None
         return status
 
 

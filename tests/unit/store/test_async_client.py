@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import os
 import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -52,6 +53,20 @@ def test_every_method_says_where_it_is_described() -> None:
     for name in public(kvstrata.AsyncStore).keys() - own:
         assert inspect.getdoc(getattr(kvstrata.AsyncStore, name)) == f"See `Store.{name}`."
         assert inspect.getdoc(getattr(Store, name))
+
+
+async def test_a_pipe_without_a_reader_does_not_hold_up_the_loop(
+    store: kvstrata.AsyncStore, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    await store.put("key", b"value")
+    copying = asyncio.create_task(store.get_file("key", pipe))
+    async with asyncio.timeout(5):
+        await asyncio.sleep(0.1)
+        assert not copying.done()
+        assert await asyncio.to_thread(pipe.read_bytes) == b"value"
+        assert await copying == 5
 
 
 async def test_a_value_round_trips(store: kvstrata.AsyncStore) -> None:

@@ -110,8 +110,9 @@ def test_a_batch_that_failed_in_part_has_all_outcomes(store: kvstrata.Store) -> 
     size, error, missing = caught.value.outcomes
     assert (size, missing) == (1, None)
     assert isinstance(error, TooSmallError)
+    assert error.size == 2
     assert str(error) == (
-        "get of 'b': the value does not fit the buffer of 1 bytes: stat tells its size"
+        "get of 'b': the value has 2 bytes, the buffer 1: give a buffer of 2 bytes"
     )
     assert list(caught.value.failures) == [1]
 

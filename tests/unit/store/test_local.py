@@ -198,6 +198,39 @@ def test_pools_made_at_run_time_outlive_the_node(tmp_path: Path) -> None:
         PoolRegistry({"default": PoolConfig()}, file)
 
 
+def test_a_change_tells_where_it_was_saved(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("old\n")
+    for file in (None, tmp_path / "pools.json"):
+        config = NodeConfig(port=0, memory=32 << 20, shards=1, pools_file=file)
+        with RunningNode(config, {"default": PoolConfig(admin_file=secret)}) as node:
+            url = f"kvstrata://default:old@127.0.0.1:{node.port}"
+            with kvstrata.connect(url) as store:
+                made = store.admin("pool_create", {"name": "kv", "settings": {"read": "r"}})
+                changed = store.admin("pool_change", {"name": "default", "settings": {"ttl": 1}})
+                dropped = store.admin("pool_drop", {"name": "kv"})
+        assert made == dropped
+        assert (made["saved"], made["where"]) == (file is not None, file and str(file))
+        assert file is not None or "--pools-file" in made["reason"]
+        assert not changed["saved"]
+        assert f"configuration, {secret}: change it there as well" in changed["reason"]
+
+
+def test_a_secret_that_came_from_a_file_is_rotated_by_setting_another(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("old\n")
+    config = NodeConfig(port=0, memory=32 << 20, shards=1)
+    with RunningNode(config, {"default": PoolConfig(admin_file=secret)}) as node:
+        node.pools.change("default", {"admin": ["old", "new"]})
+        assert node.pools.admin_secrets("default") == ["old", "new"]
+        node.pools.change("default", {"admin": ["new"]})
+        kvstrata.connect(f"kvstrata://default:new@127.0.0.1:{node.port}").close()
+        with pytest.raises(kvstrata.DeniedError):
+            kvstrata.connect(f"kvstrata://default:old@127.0.0.1:{node.port}").put("k", b"")
+        node.pools.change("default", {"admin_file": str(secret)})
+        assert node.pools.admin_secrets("default") == ["old"]
+
+
 def test_what_cannot_be_kept_is_not_done(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     folder.mkdir()

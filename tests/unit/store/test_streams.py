@@ -149,6 +149,16 @@ def test_a_pipe_is_written_to(store: kvstrata.Store, tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
+def test_a_pipe_that_nobody_reads_is_not_waited_for_without_end(
+    store: kvstrata.Store, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    store.put("key", DATA)
+    with pytest.raises(kvstrata.TimeoutError, match=r"nobody has read the pipe .* within 0\.1 s"):
+        store.get_file("key", pipe, timeout=0.1)
+
+
 def test_a_file_that_is_open_elsewhere_is_written_to(store: kvstrata.Store, tmp_path: Path) -> None:
     store.put("key", DATA)
     with open(tmp_path / "open", "w+b") as file:

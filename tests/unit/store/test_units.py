@@ -1,6 +1,6 @@
 import pytest
 
-from kvstrata.store.units import format_size, parse_duration, parse_size
+from kvstrata.store.units import format_duration, format_size, parse_duration, parse_size
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,18 @@ def test_what_is_no_duration(text: object) -> None:
 @pytest.mark.parametrize("size", [0, 17, 1024, 1536, 256 << 20, 5 << 40])
 def test_formatted_sizes_can_be_parsed(size: int) -> None:
     assert parse_size(format_size(size)) == size
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (100e-6, "100 us"),
+        (1.5, "1500 ms"),
+        (90, "90 s"),
+        (3600, "1 h"),
+        (1e-7, "1e-07 s"),
+    ],
+)
+def test_formatted_durations_have_a_unit(seconds: float, text: str) -> None:
+    assert format_duration(seconds) == text

@@ -1,0 +1,5 @@
+"""`python -m kvstrata`, and `python -m kvstrata.cluster`: the `kvstrata` command."""
+
+from kvstrata.cluster.cli import main
+
+main()

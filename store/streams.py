@@ -1,18 +1,14 @@
-"""Files and objects: whole files in bounded memory, and an object opened as a file.
+"""Objects as files: written to one in bounded memory, or opened as one.
 
 Objects are read by ranges. The version is the same in all pieces of one reading, or it fails:
 pieces of two values never mix.
 """
 
 import contextlib
-import errno
 import io
-import mmap
 import os
 import secrets
-import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal
@@ -20,93 +16,16 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 from typing_extensions import Buffer
 
 from kvstrata.store import buffers
-from kvstrata.store.errors import ChangedError, TooLargeError, UsageError
+from kvstrata.store.errors import ChangedError, UsageError
 from kvstrata.store.results import ObjectStat, RangeResult
-from kvstrata.store.units import format_size
 
 if TYPE_CHECKING:
     from kvstrata.store.client import Store
     from kvstrata.store.operations import Key
 
 PIECE_BYTES: Final = 8 << 20
-_IN_MEMORY_BYTES_MAX: Final = 64 << 20
-_COPIED_BYTES: Final = 1 << 20
 _READ_AHEAD_BYTES: Final = 1 << 20
 _RESTART_COUNT_MAX: Final = 3
-
-
-def file_content(path: "str | os.PathLike[str]", value_bytes_max: int) -> bytearray | mmap.mmap:
-    """What a file holds, where nobody else can change it.
-
-    A value is put from memory as a whole. A small file is read into it. A large one must not be
-    mapped, since somebody who truncates a mapped file kills the process (SIGBUS); so it is copied
-    to a nameless file in the folder for temporary ones, and that is mapped: its pages need not
-    stay in memory.
-
-    Args:
-        value_bytes_max: reading stops beyond it: pipes and devices tell no size, and may not end.
-
-    Raises:
-        OSError: the file cannot be read, or there is no room for the copy.
-        ChangedError: it was truncated meanwhile.
-        TooLargeError: it has more than `value_bytes_max`.
-    """
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > value_bytes_max:
-            raise _too_large(path, value_bytes_max)
-        if size <= _IN_MEMORY_BYTES_MAX:
-            content = read_whole(file, path, value_bytes_max)
-            _check_whole(path, size, len(content))
-            return content
-        return _mapped_copy(file, path, size)
-
-
-def read_whole(file: BinaryIO, name: "str | os.PathLike[str]", value_bytes_max: int) -> bytearray:
-    """All that comes from a file, pipe or device.
-
-    Raises:
-        TooLargeError: that is more than `value_bytes_max`; no more is read.
-    """
-    content = bytearray()
-    while piece := file.read(_COPIED_BYTES):
-        content += piece
-        if len(content) > value_bytes_max:
-            raise _too_large(name, value_bytes_max)
-    return content
-
-
-def _too_large(name: "str | os.PathLike[str]", value_bytes_max: int) -> TooLargeError:
-    return TooLargeError(
-        f"{name} has more than {format_size(value_bytes_max)}, the largest value that the node"
-        " could hold: put it in parts"
-    )
-
-
-def _mapped_copy(file: BinaryIO, path: "str | os.PathLike[str]", size: int) -> mmap.mmap:
-    with tempfile.TemporaryFile() as copy:
-        try:
-            shutil.copyfileobj(file, copy, _COPIED_BYTES)
-            copy.flush()
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                raise
-            raise OSError(
-                error.errno,
-                f"no room in {tempfile.gettempdir()} for a copy of {path}, which has {size} bytes:"
-                " let TMPDIR name a folder with more",
-            ) from error
-        _check_whole(path, size, copy.tell())
-        content = mmap.mmap(copy.fileno(), 0, access=mmap.ACCESS_READ)
-        content.madvise(mmap.MADV_SEQUENTIAL)
-        return content
-
-
-def _check_whole(path: "str | os.PathLike[str]", size: int, read: int) -> None:
-    if read < size:
-        raise ChangedError(
-            f"{path} was truncated from {size} to {read} bytes while it was read: put it again"
-        )
 
 
 class Reading:

@@ -315,12 +315,12 @@ class AsyncStore:
             written = 0
             while True:
                 part = memoryview(piece)[: reading.offset - written]
-                await asyncio.to_thread(file.write, part)
+                await asyncio.to_thread(file.write_all, part)
                 written = reading.offset
                 if progress is not None:
                     progress(written, reading.size)
                 if reading.ended:
-                    await asyncio.to_thread(streams.to_disk, file)
+                    await asyncio.to_thread(file.to_disk)
                     return reading.size
                 reading.accept(await self.get_range_into(key, reading.offset, piece, timeout))
 

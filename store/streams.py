@@ -11,7 +11,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from typing_extensions import Buffer
 
@@ -69,8 +69,45 @@ def changed(key: "Key") -> ChangedError:
     )
 
 
+class Target(io.FileIO):
+    """A file being written. What goes wrong with it names the path that the caller knows."""
+
+    def __init__(self, place: Path, mode: Literal["wb", "xb"], path: Path) -> None:
+        with _naming(path):
+            super().__init__(place, mode)
+        self._path = path
+
+    def write_all(self, data: memoryview) -> None:
+        """Write all of it.
+
+        Raises:
+            OSError: the disk is full, or another reason.
+        """
+        with _naming(self._path):
+            while data:
+                data = data[self.write(data) :]
+
+    def to_disk(self) -> None:
+        """Wait until all that was written is on the device; pipes and terminals have none.
+
+        Raises:
+            OSError: it could not be written after all.
+        """
+        with _naming(self._path):
+            if stat.S_ISREG(os.fstat(self.fileno()).st_mode):
+                os.fsync(self.fileno())
+
+
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Target]:
     """A file to write, which takes the path's place, whole and on disk, if the block succeeds.
 
     It takes over the mode of a file that is there. Links are followed. What is no regular file
@@ -81,27 +118,20 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """
     mode = _mode(path)
     if not _replaceable(path, mode):
-        with open(path, "wb") as file:  # A folder is refused here.
+        with Target(path, "wb", path) as file:  # A folder is refused here.
             yield file
         return
     place = path.resolve()
     draft = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
-    try:
-        with _made(draft, path) as file:
+    with Target(draft, "xb", path) as file:
+        try:
             if mode is not None:
                 os.fchmod(file.fileno(), stat.S_IMODE(mode))
             yield file
-            to_disk(file)
-        draft.replace(place)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _made(draft: Path, path: Path) -> BinaryIO:
-    try:
-        return open(draft, "xb")
-    except OSError as error:  # Of which the caller knows the path only.
-        raise OSError(error.errno, error.strerror, str(path)) from error
+            file.to_disk()
+            draft.replace(place)
+        finally:
+            draft.unlink(missing_ok=True)
 
 
 def _mode(path: Path) -> int | None:
@@ -122,13 +152,6 @@ def _replaceable(path: Path, mode: int | None) -> bool:
     if folder == Path("/dev") or folder.is_relative_to("/proc"):
         return False  # As /dev/stdout: the file it leads to is open elsewhere, and to stay so.
     return mode is None or stat.S_ISREG(mode)
-
-
-def to_disk(file: BinaryIO) -> None:
-    """Wait until all that was written is on the device; pipes and terminals have none."""
-    file.flush()
-    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        os.fsync(file.fileno())
 
 
 def copy_to_file(
@@ -159,7 +182,7 @@ def _copy(
     with replacing(path) as file:
         written = 0
         while True:
-            file.write(memoryview(piece)[: reading.offset - written])
+            file.write_all(memoryview(piece)[: reading.offset - written])
             written = reading.offset
             if progress is not None:
                 progress(written, reading.size)

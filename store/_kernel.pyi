@@ -84,8 +84,6 @@ class FileSource:
 
     def __init__(self, descriptor: int, length: int, checksums: Sequence[int]) -> None: ...
 
-    length: int
-
 @final
 class Put(Operation):
     """PUT or APPEND of one value; checksums of memory are computed here."""

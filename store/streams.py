@@ -69,7 +69,7 @@ def changed(key: "Key") -> ChangedError:
     )
 
 
-class Target(io.FileIO):
+class FileSink(io.FileIO):
     """A file being written. What goes wrong with it names the path that the caller knows."""
 
     def __init__(self, place: Path, mode: Literal["wb", "xb"], path: Path) -> None:
@@ -107,7 +107,7 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Target]:
+def replacing(path: Path) -> Iterator[FileSink]:
     """A file to write, which takes the path's place, whole and on disk, if the block succeeds.
 
     It takes over the mode of a file that is there. Links are followed. What is no regular file
@@ -118,12 +118,12 @@ def replacing(path: Path) -> Iterator[Target]:
     """
     mode = _mode(path)
     if not _replaceable(path, mode):
-        with Target(path, "wb", path) as file:  # A folder is refused here.
+        with FileSink(path, "wb", path) as file:  # A folder is refused here.
             yield file
         return
     place = path.resolve()
     draft = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
-    with Target(draft, "xb", path) as file:
+    with FileSink(draft, "xb", path) as file:
         try:
             if mode is not None:
                 os.fchmod(file.fileno(), stat.S_IMODE(mode))

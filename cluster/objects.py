@@ -21,8 +21,8 @@ from kvstrata.cluster.exit_codes import NotFoundError
 from kvstrata.cluster.output import console, print_json, table
 from kvstrata.store.client import Store
 from kvstrata.store.errors import UsageError
+from kvstrata.store.file_content import read_whole
 from kvstrata.store.operations import TTL_S_MAX
-from kvstrata.store.streams import read_whole
 from kvstrata.store.units import format_size, parse_duration
 
 _STREAM: Final = "-"

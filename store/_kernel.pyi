@@ -75,13 +75,23 @@ class GetMany(Operation):
     lengths: list[int | None]
 
 @final
+class FileSource:
+    """The first `length` bytes of a file, read while they are sent; keeps a descriptor of its own.
+
+    The caller has read them once, for the checksums of pieces of the node's `chunk_bytes`. Bytes
+    that are others by the time they are sent end the put with CORRUPT.
+    """
+
+    def __init__(self, descriptor: int, length: int, checksums: Sequence[int]) -> None: ...
+
+@final
 class Put(Operation):
-    """PUT or APPEND of one value; checksums are computed here."""
+    """PUT or APPEND of one value; checksums of memory are computed here."""
 
     def __init__(
         self,
         key: Buffer,
-        value: Buffer,
+        value: Buffer | FileSource,
         *,
         ttl_ms: int = 0,
         if_absent: bool = False,

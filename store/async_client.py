@@ -23,6 +23,7 @@ from kvstrata.store.client import TCP, target_from
 from kvstrata.store.connection_pool import closed_store, open_connection
 from kvstrata.store.errors import BusyError, ChangedError
 from kvstrata.store.event_connection import EventConnection
+from kvstrata.store.file_content import put_file
 from kvstrata.store.operations import Key
 from kvstrata.store.payloads import Payload
 from kvstrata.store.results import KeyInfo, ObjectStat, Outcome, PutResult, RangeResult, Transport
@@ -68,6 +69,7 @@ class AsyncStore:
         self._target = target
         self._shard_count = 1
         self._value_bytes_max = 0
+        self._chunk_bytes = 0
         self._shared: dict[int, EventConnection] = {}
         self._opening: dict[int, asyncio.Lock] = {}
         self._exclusive: list[EventConnection] = []  # Idle ones, the last used on top.
@@ -224,8 +226,9 @@ class AsyncStore:
         timeout: float | None = None,
     ) -> PutResult:
         """See `Store.put_file`."""
-        content = await asyncio.to_thread(streams.file_content, path, self._value_bytes_max)
-        return await self._run(operations.put(key, content, ttl, if_absent), timeout)
+        most, chunk = self._value_bytes_max, self._chunk_bytes
+        call = await asyncio.to_thread(put_file, key, path, ttl, if_absent, most, chunk)
+        return await self._run(call, timeout)
 
     async def get_file(
         self,
@@ -270,10 +273,11 @@ class AsyncStore:
         return f"<AsyncStore {self.url}>"
 
     async def _open(self) -> Self:
-        """Connect, and learn how many shards there are and how large a value may be."""
+        """Connect, and learn the node's limits."""
         first = await self._shared_connection(0, Attempts(self._target.timeout))
         self._shard_count = first.shard_count
         self._value_bytes_max = first.value_bytes_max
+        self._chunk_bytes = first.chunk_bytes
         return self
 
     async def _run(self, call: Call[O, T], timeout: float | None) -> T:
@@ -314,12 +318,12 @@ class AsyncStore:
             written = 0
             while True:
                 part = memoryview(piece)[: reading.offset - written]
-                await asyncio.to_thread(file.write, part)
+                await asyncio.to_thread(file.write_all, part)
                 written = reading.offset
                 if progress is not None:
                     progress(written, reading.size)
                 if reading.ended:
-                    await asyncio.to_thread(streams.to_disk, file)
+                    await asyncio.to_thread(file.to_disk)
                     return reading.size
                 reading.accept(await self.get_range_into(key, reading.offset, piece, timeout))
 

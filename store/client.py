@@ -15,12 +15,13 @@ from kvstrata.store.buffers import REFUSALS, Memory, Tensor
 from kvstrata.store.call import Call
 from kvstrata.store.connection_pool import ConnectionPool
 from kvstrata.store.errors import BusyError
+from kvstrata.store.file_content import put_file
 from kvstrata.store.operations import Key
 from kvstrata.store.payloads import Payload
 from kvstrata.store.results import KeyInfo, ObjectStat, Outcome, PutResult, RangeResult, Transport
 from kvstrata.store.retry import Attempts
 from kvstrata.store.statuses import BUSY, NOT_FOUND, OK
-from kvstrata.store.streams import copy_to_file, file_content, open_object
+from kvstrata.store.streams import copy_to_file, open_object
 
 O = TypeVar("O", bound=_kernel.Operation)  # noqa: E741
 T = TypeVar("T")
@@ -328,15 +329,17 @@ class Store:
         if_absent: bool = False,
         timeout: float | None = None,
     ) -> PutResult:
-        """Put a file's content. One above 64 MiB is copied to the temporary folder first.
+        """Put a file's content, without reading it into memory as a whole.
+
+        It is read twice, first for its checksums. A pipe or a device is read once, into memory.
 
         Raises:
-            OSError: the file cannot be read, or there is no room for the copy.
-            ChangedError: the file was truncated while it was read.
+            OSError: the file cannot be read.
+            ChangedError: the file was changed meanwhile; nothing was stored.
             TooLargeError: it has more bytes than the node could hold, or does not end before.
         """
-        content = file_content(path, self.value_bytes_max)
-        return self._run(operations.put(key, content, ttl, if_absent), timeout)
+        most, chunk = self._pool.value_bytes_max, self._pool.chunk_bytes
+        return self._run(put_file(key, path, ttl, if_absent, most, chunk), timeout)
 
     def get_file(
         self,

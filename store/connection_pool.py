@@ -73,17 +73,20 @@ class Lane:
 class ConnectionPool:
     """Connections to one node; thread-safe.
 
-    Opens the first at once, to learn how many shards there are and how large a value may be.
+    Opens the first at once, to learn how many shards there are, how large a value may be and how
+    it is cut for checksums.
     """
 
     def __init__(self, target: Target) -> None:
         self.target = target
         self.shard_count = 1
         self.value_bytes_max = 0
+        self.chunk_bytes = 0
         self._reset()
         first = self._open(0, target.timeout)
         self.shard_count = first.connection.shard_count
         self.value_bytes_max = first.connection.value_bytes_max
+        self.chunk_bytes = first.connection.chunk_bytes
         self._idle = _stacks(self.shard_count)
         self.release(first)
         _pools.add(self)

@@ -38,6 +38,11 @@ class EventConnection:
         """Bytes of the largest value that the node could hold."""
         return self._connection.value_bytes_max
 
+    @property
+    def chunk_bytes(self) -> int:
+        """How the node cuts values for checksums."""
+        return self._connection.chunk_bytes
+
     async def execute(self, operation: _kernel.Operation, timeout: float) -> bool:
         """Submit, and wait until it has ended.
 

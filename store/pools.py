@@ -5,6 +5,7 @@ when a pool is set, so changing a file and setting the pool again rotates them. 
 take the place of the role's file.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -208,6 +209,8 @@ class PoolRegistry:
                 os.fsync(file.fileno())
             draft.replace(self._pools_file)
         except OSError as error:
+            with contextlib.suppress(OSError):  # Where the folder allows that.
+                draft.unlink(missing_ok=True)
             raise UsageError(
                 f"nothing was changed, as {self._pools_file} cannot be written: {error.strerror};"
                 " see to its folder on the node's machine"

@@ -1,4 +1,4 @@
-"""Files and objects: whole files in bounded memory, and an object opened as a file.
+"""Objects as files: written to one in bounded memory, or opened as one.
 
 Objects are read by ranges. The version is the same in all pieces of one reading, or it fails:
 pieces of two values never mix.
@@ -7,108 +7,28 @@ pieces of two values never mix.
 import contextlib
 import errno
 import io
-import mmap
 import os
 import secrets
-import shutil
 import stat
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from typing_extensions import Buffer
 
 from kvstrata.store import buffers
-from kvstrata.store.errors import ChangedError, TimeoutError, TooLargeError, UsageError
+from kvstrata.store.errors import ChangedError, TimeoutError, UsageError
 from kvstrata.store.results import ObjectStat, RangeResult
-from kvstrata.store.units import format_size
 
 if TYPE_CHECKING:
     from kvstrata.store.client import Store
     from kvstrata.store.operations import Key
 
 PIECE_BYTES: Final = 8 << 20
-_IN_MEMORY_BYTES_MAX: Final = 64 << 20
-_COPIED_BYTES: Final = 1 << 20
 _READ_AHEAD_BYTES: Final = 1 << 20
 _RESTART_COUNT_MAX: Final = 3
 _PIPE_POLL_S: Final = 0.02
-
-
-def file_content(path: "str | os.PathLike[str]", value_bytes_max: int) -> bytearray | mmap.mmap:
-    """What a file holds, where nobody else can change it.
-
-    A value is put from memory as a whole. A small file is read into it. A large one must not be
-    mapped, since somebody who truncates a mapped file kills the process (SIGBUS); so it is copied
-    to a nameless file in the folder for temporary ones, and that is mapped: its pages need not
-    stay in memory.
-
-    Args:
-        value_bytes_max: reading stops beyond it: pipes and devices tell no size, and may not end.
-
-    Raises:
-        OSError: the file cannot be read, or there is no room for the copy.
-        ChangedError: it was truncated meanwhile.
-        TooLargeError: it has more than `value_bytes_max`.
-    """
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > value_bytes_max:
-            raise _too_large(path, value_bytes_max)
-        if size <= _IN_MEMORY_BYTES_MAX:
-            content = read_whole(file, path, value_bytes_max)
-            _check_whole(path, size, len(content))
-            return content
-        return _mapped_copy(file, path, size)
-
-
-def read_whole(file: BinaryIO, name: "str | os.PathLike[str]", value_bytes_max: int) -> bytearray:
-    """All that comes from a file, pipe or device.
-
-    Raises:
-        TooLargeError: that is more than `value_bytes_max`; no more is read.
-    """
-    content = bytearray()
-    while piece := file.read(_COPIED_BYTES):
-        content += piece
-        if len(content) > value_bytes_max:
-            raise _too_large(name, value_bytes_max)
-    return content
-
-
-def _too_large(name: "str | os.PathLike[str]", value_bytes_max: int) -> TooLargeError:
-    return TooLargeError(
-        f"{name} has more than {format_size(value_bytes_max)}, the largest value that the node"
-        " could hold: put it in parts"
-    )
-
-
-def _mapped_copy(file: BinaryIO, path: "str | os.PathLike[str]", size: int) -> mmap.mmap:
-    with tempfile.TemporaryFile() as copy:
-        try:
-            shutil.copyfileobj(file, copy, _COPIED_BYTES)
-            copy.flush()
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                raise
-            raise OSError(
-                error.errno,
-                f"no room in {tempfile.gettempdir()} for a copy of {path}, which has {size} bytes:"
-                " let TMPDIR name a folder with more",
-            ) from error
-        _check_whole(path, size, copy.tell())
-        content = mmap.mmap(copy.fileno(), 0, access=mmap.ACCESS_READ)
-        content.madvise(mmap.MADV_SEQUENTIAL)
-        return content
-
-
-def _check_whole(path: "str | os.PathLike[str]", size: int, read: int) -> None:
-    if read < size:
-        raise ChangedError(
-            f"{path} was truncated from {size} to {read} bytes while it was read: put it again"
-        )
 
 
 class Reading:
@@ -152,8 +72,51 @@ def changed(key: "Key") -> ChangedError:
     )
 
 
+class FileSink(io.FileIO):
+    """A file being written. What goes wrong with it names the path that the caller knows."""
+
+    def __init__(
+        self,
+        place: Path,
+        mode: Literal["wb", "xb"],
+        path: Path,
+        opener: Callable[[str, int], int] | None = None,
+    ) -> None:
+        with _naming(path):
+            super().__init__(place, mode, opener=opener)
+        self._path = path
+
+    def write_all(self, data: memoryview) -> None:
+        """Write all of it.
+
+        Raises:
+            OSError: the disk is full, or another reason.
+        """
+        with _naming(self._path):
+            while data:
+                data = data[self.write(data) :]
+
+    def to_disk(self) -> None:
+        """Wait until all that was written is on the device; pipes and terminals have none.
+
+        Raises:
+            OSError: it could not be written after all.
+        """
+        with _naming(self._path):
+            if stat.S_ISREG(os.fstat(self.fileno()).st_mode):
+                os.fsync(self.fileno())
+
+
 @contextlib.contextmanager
-def replacing(path: Path, timeout: float) -> Iterator[BinaryIO]:
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+@contextlib.contextmanager
+def replacing(path: Path, timeout: float) -> Iterator[FileSink]:
     """A file to write, which takes the path's place, whole and on disk, if the block succeeds.
 
     It takes over the mode of a file that is there. Links are followed. What is no regular file
@@ -170,28 +133,28 @@ def replacing(path: Path, timeout: float) -> Iterator[BinaryIO]:
     if not _replaceable(path, mode):
         is_pipe = mode is not None and stat.S_ISFIFO(mode)
         # A folder is refused here.
-        with _opened_pipe(path, timeout) if is_pipe else open(path, "wb") as file:
+        with _opened_pipe(path, timeout) if is_pipe else FileSink(path, "wb", path) as file:
             yield file
         return
     place = path.resolve()
     draft = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
-    try:
-        with _made(draft, path) as file:
+    with FileSink(draft, "xb", path) as file:
+        try:
             if mode is not None:
                 os.fchmod(file.fileno(), stat.S_IMODE(mode))
             yield file
-            to_disk(file)
-        draft.replace(place)
-    finally:
-        draft.unlink(missing_ok=True)
+            file.to_disk()
+            draft.replace(place)
+        finally:
+            draft.unlink(missing_ok=True)
 
 
-def _opened_pipe(path: Path, timeout: float) -> BinaryIO:
+def _opened_pipe(path: Path, timeout: float) -> FileSink:
     """A pipe to write to. To open it the plain way waits for its reader, if need be for ever."""
     deadline = time.monotonic() + timeout
     while True:
         try:
-            return open(path, "wb", opener=_open_at_once)
+            return FileSink(path, "wb", path, _open_at_once)
         except OSError as error:
             if error.errno != errno.ENXIO:
                 raise
@@ -206,13 +169,6 @@ def _open_at_once(path: str, flags: int) -> int:
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     os.set_blocking(descriptor, True)
     return descriptor
-
-
-def _made(draft: Path, path: Path) -> BinaryIO:
-    try:
-        return open(draft, "xb")
-    except OSError as error:  # Of which the caller knows the path only.
-        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _mode(path: Path) -> int | None:
@@ -233,13 +189,6 @@ def _replaceable(path: Path, mode: int | None) -> bool:
     if folder == Path("/dev") or folder.is_relative_to("/proc"):
         return False  # As /dev/stdout: the file it leads to is open elsewhere, and to stay so.
     return mode is None or stat.S_ISREG(mode)
-
-
-def to_disk(file: BinaryIO) -> None:
-    """Wait until all that was written is on the device; pipes and terminals have none."""
-    file.flush()
-    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        os.fsync(file.fileno())
 
 
 def copy_to_file(
@@ -270,7 +219,7 @@ def _copy(
     with replacing(path, timeout) as file:
         written = 0
         while True:
-            file.write(memoryview(piece)[: reading.offset - written])
+            file.write_all(memoryview(piece)[: reading.offset - written])
             written = reading.offset
             if progress is not None:
                 progress(written, reading.size)

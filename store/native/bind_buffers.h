@@ -25,6 +25,7 @@ class HeldBuffers {
   // Like hold(), but takes str too, as UTF-8. Raises ValueError for a key longer than the protocol
   // takes, and for text that has no UTF-8 form.
   Bytes hold_key(nanobind::handle object);
+  void keep(nanobind::handle object) { objects_.push_back(nanobind::borrow(object)); }
   void release() noexcept;
 
  private:
@@ -32,7 +33,8 @@ class HeldBuffers {
   Bytes hold_text(nanobind::handle text);
 
   std::vector<Py_buffer> views_;
-  std::vector<nanobind::object> objects_;  // bytes and str: no view is needed, they do not move.
+  // bytes, str and what else does not move, and so needs no view.
+  std::vector<nanobind::object> objects_;
 };
 
 }  // namespace kvstrata

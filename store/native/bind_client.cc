@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "store/native/bind.h"
 #include "store/native/bind_connection.h"
@@ -43,6 +44,8 @@ void bind_reads(nb::module_* module) {
 }
 
 void bind_writes(nb::module_* module) {
+  nb::class_<FileSource>(*module, "FileSource", nb::is_final())
+      .def("__init__", construct_file_source, "descriptor"_a, "length"_a, "checksums"_a);
   nb::class_<Put, Operation>(*module, "Put", nb::is_final())
       .def(nb::init<nb::handle, nb::handle, uint64_t, bool, std::optional<uint64_t>, nb::bytes>(),
            "key"_a, "value"_a, nb::kw_only(), "ttl_ms"_a = 0, "if_absent"_a = false,

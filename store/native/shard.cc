@@ -1,15 +1,11 @@
 #include "store/native/shard.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 
 #include "store/native/node.h"
@@ -35,7 +31,6 @@ constexpr size_t kSessionsPerTurnMin = 2;
 constexpr uint64_t kStepBytes = 64 * 1024;
 constexpr uint64_t kStepBytesAlone = 256 * 1024;
 constexpr uint64_t kCrowdedNs = 10'000'000;
-constexpr uint32_t kAcceptsPerTurn = 32;
 constexpr uint32_t kSessionsPerTick = 512;
 // Idle commands that keep room for a batch; further ones give it back.
 constexpr size_t kBatchesKept = 32;
@@ -44,28 +39,6 @@ constexpr uint64_t kRetryNs = 50'000;  // Of making room, in one turn.
 uint64_t wall_clock_ms() noexcept {
   auto now = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-}
-
-// One connection too many is told so, as far as a single send goes.
-void refuse_busy(const Socket& socket) {
-  NodeHello answer;
-  answer.status = Status::Busy;
-  answer.message = "this node has as many connections as it may; try again later";
-  ByteBuffer bytes;
-  encode(answer, &bytes);
-  [[maybe_unused]] auto sent =
-      ::send(socket.fd(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  ::shutdown(socket.fd(), SHUT_WR);
-}
-
-// A peer that vanished without a word is noticed within about a minute and a half.
-void keep_alive(const Socket& socket) noexcept {
-  int on = 1;
-  int idle_s = 30;
-  int interval_s = 10;
-  ::setsockopt(socket.fd(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  ::setsockopt(socket.fd(), IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-  ::setsockopt(socket.fd(), IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
 }
 
 void watch_descriptor(int epoll, int fd, uint64_t token) noexcept {
@@ -86,7 +59,7 @@ Shard::Shard(Node* node, uint32_t index)
       releases_(node->shard_count()),
       spin_(uint64_t{node->options().spin_us} * 1000) {
   watch_descriptor(epoll_, mailbox_.fd(), kMailboxToken);
-  if (index_ == 0) watch_descriptor(epoll_, node->listener().fd(), kListenerToken);
+  if (index_ == 0) acceptor_.emplace(node, this, epoll_, kListenerToken);
   now_ns_ = TurnWatch::monotonic_ns();
   store_.set_clock(wall_clock_ms());
 }
@@ -108,9 +81,7 @@ void Shard::start() {
 void Shard::begin_stop(uint64_t deadline_ns) {
   post([deadline_ns](Shard& shard) {
     shard.stop_deadline_ns_ = deadline_ns;
-    if (shard.index_ == 0) {
-      ::epoll_ctl(shard.epoll_, EPOLL_CTL_DEL, shard.node_->listener().fd(), nullptr);
-    }
+    if (shard.acceptor_) shard.acceptor_->stop();
   });
 }
 
@@ -164,7 +135,7 @@ void Shard::turn(uint32_t event_count) {
 
 void Shard::handle(uint64_t token, uint32_t events) {
   if (token == kListenerToken) {
-    accept_connections();
+    acceptor_->accept_connections();
     return;
   }
   if (token == kMailboxToken) {
@@ -181,41 +152,6 @@ void Shard::handle(uint64_t token, uint32_t events) {
   } else if ((events & EPOLLIN) != 0) {
     session->on_readable();
   }
-}
-
-void Shard::accept_connections() {
-  for (uint32_t count = 0; count < kAcceptsPerTurn; ++count) {
-    Socket socket = accept_tcp(node_->listener());
-    if (!socket) {
-      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-        rest_listener();
-      return;
-    }
-    if (!node_->take_connection_room()) {
-      statistics_.connections_refused.add();
-      refuse_busy(socket);
-      continue;
-    }
-    keep_alive(socket);
-    std::string peer = peer_name(socket);
-    uint32_t target =
-        static_cast<uint32_t>(statistics_.connections_accepted.value()) % node_->shard_count();
-    statistics_.connections_accepted.add();
-    if (target == index_) {
-      adopt(std::move(socket), std::move(peer));
-      continue;
-    }
-    auto shared = std::make_shared<Socket>(std::move(socket));
-    node_->shard(target).post(
-        [shared, peer](Shard& shard) { shard.adopt(std::move(*shared), peer); });
-  }
-}
-
-// Descriptors have run out, and who waits to be accepted keeps the listener ready: it is left alone
-// until the next tick.
-void Shard::rest_listener() {
-  listener_rests_ = true;
-  ::epoll_ctl(epoll_, EPOLL_CTL_DEL, node_->listener().fd(), nullptr);
 }
 
 void Shard::adopt(Socket socket, std::string peer) {
@@ -489,9 +425,7 @@ void Shard::tick() {
   store_.publish_gauges();
   gauges_stale_ = false;
   expire_admin_calls();
-  if (std::exchange(listener_rests_, false) && !stopping()) {
-    watch_descriptor(epoll_, node_->listener().fd(), kListenerToken);
-  }
+  if (acceptor_ && !stopping()) acceptor_->resume();
   uint32_t count = std::min<uint32_t>(kSessionsPerTick, static_cast<uint32_t>(sessions_.size()));
   for (; count != 0; --count) {
     Session& session = *sessions_[tick_cursor_++ % sessions_.size()];
@@ -503,8 +437,8 @@ void Shard::tick() {
 
 int Shard::timeout_ms() const noexcept {
   if (!waiting_.empty()) return kMemoryWaitMs;
-  bool busy =
-      !sessions_.empty() || store_.has_expiring() || stopping() || gauges_stale_ || listener_rests_;
+  bool busy = !sessions_.empty() || store_.has_expiring() || stopping() || gauges_stale_ ||
+              (acceptor_ && acceptor_->rests());
   return busy ? static_cast<int>(kTickNs / 1'000'000) : kIdleMs;
 }
 

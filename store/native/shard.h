@@ -5,10 +5,12 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "store/native/acceptor.h"
 #include "store/native/admin_queue.h"
 #include "store/native/command.h"
 #include "store/native/connection_report.h"
@@ -84,8 +86,6 @@ class Shard {
   void turn(uint32_t event_count);
   void handle(uint64_t token, uint32_t events);
   void note_served(const Session* session) noexcept;
-  void accept_connections();
-  void rest_listener();
   void flush_sessions();
   void continue_sessions();
   void retry_waiting();
@@ -107,6 +107,7 @@ class Shard {
   ObjectStore store_;
   Mailbox<Shard> mailbox_;
   int epoll_ = -1;
+  std::optional<Acceptor> acceptor_;  // The first shard's.
   std::thread thread_;
   std::vector<std::byte> read_buffer_;
   std::vector<std::unique_ptr<Session>> sessions_;
@@ -131,7 +132,6 @@ class Shard {
   const Session* last_served_ = nullptr;  // Only ever compared.
   uint64_t crowded_ns_ = 0;               // When two sessions were last served one after the other.
   bool gauges_stale_ = false;             // Work was done since they were published.
-  bool listener_rests_ = false;
   bool drained_ = false;
   bool letters_seen_ = false;
   bool stopped_cleanly_ = true;

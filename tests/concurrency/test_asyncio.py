@@ -9,7 +9,6 @@ import pytest
 
 import kvstrata
 from kvstrata import LocalStore
-from kvstrata.store import streams
 from kvstrata.store.async_client import AsyncStore
 from tests.concurrency.node_process import NodeProcess
 from tests.contract.contents import check_described, content, described
@@ -113,9 +112,8 @@ async def _any_call(opened: AsyncStore, number: int, choose: random.Random) -> o
 
 
 async def test_a_file_whose_put_is_given_up_is_let_go_when_the_put_ends(
-    node: NodeProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    node: NodeProcess, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(streams, "_IN_MEMORY_BYTES_MAX", 0)
     source = tmp_path / "source"
     source.write_bytes(content(16 * MIB))
     async with kvstrata.connect_async(node.url) as opened:

@@ -4,6 +4,7 @@ import random
 import struct
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from kvstrata.store import limits
@@ -62,3 +63,12 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 10.0) 
     while not condition():
         assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
         time.sleep(0.002)
+
+
+def overwrite(path: Path, offset: int) -> None:
+    """Turn one byte of a file into another."""
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        before = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([before ^ 1]))

@@ -1,15 +1,18 @@
 """Arrays with their dtype and shape, and objects as files."""
 
 import io
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import kvstrata
-from kvstrata import Store
+from kvstrata import Store, _kernel
 from kvstrata.store import limits
-from tests.contract.contents import content
+from tests.contract.contents import content, overwrite
 
 CHUNK = limits.CHUNK_BYTES
 DTYPES = [
@@ -106,6 +109,33 @@ class TensorContract:
         assert target.read_bytes() == content(size)
         assert progress[-1] == (size, size)
         assert sorted(tmp_path.iterdir()) == [source, target]
+
+    @pytest.mark.parametrize("size", [CHUNK // 2, 9 * CHUNK + 5])
+    @pytest.mark.parametrize("meanwhile", [os.truncate, overwrite])
+    def test_a_file_changed_while_it_is_put_is_not_stored(
+        self,
+        store: Store,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        meanwhile: Callable[[Path, int], None],
+        size: int,
+    ) -> None:
+        source = tmp_path / "source"
+        source.write_bytes(content(size))
+        store.put("f", b"before")
+        hashed = _kernel.FileSource
+
+        def change(*arguments: Any) -> _kernel.FileSource:  # noqa: ANN401
+            meanwhile(source, size - 100)
+            return hashed(*arguments)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(_kernel, "FileSource", change)
+            with pytest.raises(kvstrata.ChangedError, match="source was changed while it was put"):
+                store.put_file("f", source)
+        assert store.get("f") == b"before"
+        source.write_bytes(content(size))
+        assert store.put_file("f", source).size == size
 
     def test_a_file_is_not_made_of_what_is_absent(self, store: Store, tmp_path: Path) -> None:
         assert store.get_file("f", tmp_path / "target") is None

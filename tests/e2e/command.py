@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,13 +62,16 @@ def run(
 
 
 class Node:
-    """`kvstrata serve` in a process of its own, on ports that were free."""
+    """`kvstrata serve` in a process of its own, on ports that were free.
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    What comes `before` the command line runs it.
+    """
+
+    def __init__(self, folder: Path, *arguments: str, before: Sequence[str] = ()) -> None:
         self.log_path = folder / "node.log"
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
-                [*COMMAND, "serve", *_ARGUMENTS, *arguments],
+                [*before, *COMMAND, "serve", *_ARGUMENTS, *arguments],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,

@@ -1,6 +1,6 @@
 """Nodes for the tests of commands and of HTTP."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,10 +13,10 @@ def start_node(tmp_path: Path) -> Iterator[StartNode]:
     """Starts nodes that end with the test."""
     nodes: list[Node] = []
 
-    def start(*arguments: str) -> Node:
+    def start(*arguments: str, before: Sequence[str] = ()) -> Node:
         folder = tmp_path / f"node-{len(nodes)}"
         folder.mkdir()
-        nodes.append(Node(folder, *arguments))
+        nodes.append(Node(folder, *arguments, before=before))
         return nodes[-1]
 
     yield start

@@ -155,7 +155,13 @@ bool Initiator::begin(Transfer* transfer) {
   transfer->in_flight_bytes = transfer->data_bytes();
   in_flight_bytes_ += transfer->in_flight_bytes;
   send_queue_.push_staged(transfer, count);
-  for (const TransferItem& item : transfer->items) send_queue_.push(transfer, item.source);
+  for (const TransferItem& item : transfer->items) {
+    if (item.file != nullptr) {
+      send_queue_.push(transfer, *item.file);
+    } else {
+      send_queue_.push(transfer, item.source);
+    }
+  }
   return true;
 }
 

@@ -43,13 +43,38 @@ void SendQueue::push(Transfer* transfer, Bytes bytes) {
   byte_count_ += bytes.size();
 }
 
+void SendQueue::push(Transfer* transfer, const FileSource& file) {
+  if (file.length() == 0) return;
+  segments_.push_back({transfer, nullptr, file.length(), &file});
+  ++transfer->unsent_segment_count;
+  byte_count_ += file.length();
+}
+
+// Puts a segment of memory with a file's next bytes before the file's own. The one put there before
+// has gone, as the file is at the front.
+void SendQueue::read_file() {
+  Segment& rest = segments_.front();
+  read_.clear();
+  size_t count = std::min(rest.size, kBytesPerSend);
+  MutableBytes piece{read_.extend(count), count};
+  rest.file->read(rest.file->length() - rest.size, piece);
+  rest.size -= count;
+  if (rest.size == 0) {
+    rest = {rest.transfer, piece.data(), count};
+    return;
+  }
+  ++rest.transfer->unsent_segment_count;
+  segments_.push_front({rest.transfer, piece.data(), count});
+}
+
 ssize_t SendQueue::flush(int fd, std::vector<Transfer*>* sent) {
   std::array<iovec, kSegmentsPerSend> pieces;
   size_t count = 0;
   size_t left = kBytesPerSend;
   std::byte* staged = staged_.data() + staged_sent_;
+  if (segments_.front().file != nullptr) read_file();
   for (const Segment& segment : segments_) {
-    if (count == pieces.size() || left == 0) break;
+    if (count == pieces.size() || left == 0 || segment.file != nullptr) break;
     auto* begin = segment.memory != nullptr ? const_cast<std::byte*>(segment.memory) : staged;
     pieces[count] = {begin, std::min(segment.size, left)};
     left -= pieces[count++].iov_len;
@@ -86,6 +111,7 @@ void SendQueue::take_off(size_t count, std::vector<Transfer*>* sent) {
   if (segments_.empty()) {
     staged_.clear();
     staged_sent_ = 0;
+    read_.release_memory();
   } else if (staged_sent_ > kStagedSentMax) {
     staged_.erase_front(staged_sent_);
     staged_sent_ = 0;
@@ -96,6 +122,7 @@ void SendQueue::clear() noexcept {
   segments_.clear();
   staged_.clear();
   staged_sent_ = 0;
+  read_.release_memory();
   byte_count_ = 0;
 }
 

@@ -1,11 +1,12 @@
 // What one connection has still to send: capsules, which lie in a buffer of its own, and values,
-// which stay where they are.
+// which stay where they are, in memory or in a file.
 #pragma once
 
 #include <deque>
 #include <vector>
 
 #include "transport/native/bytes.h"
+#include "transport/native/file_source.h"
 #include "transport/native/transfer.h"
 
 namespace kvstrata {
@@ -18,6 +19,7 @@ class SendQueue {
   // Bytes that stay in place until their transfer has no unsent segment; small ones are copied
   // instead.
   void push(Transfer* transfer, Bytes bytes);
+  void push(Transfer* transfer, const FileSource& file);
 
   bool empty() const noexcept { return segments_.empty(); }
   uint64_t byte_count() const noexcept { return byte_count_; }
@@ -30,13 +32,16 @@ class SendQueue {
  private:
   struct Segment {
     Transfer* transfer;
-    const std::byte* memory;  // Null: the next bytes of `staged_`.
+    const std::byte* memory;  // Null: the next bytes of `staged_`, or of `file`.
     size_t size;
+    const FileSource* file = nullptr;
   };
+  void read_file();
   void take_off(size_t count, std::vector<Transfer*>* sent);
 
   ByteBuffer staged_;
   size_t staged_sent_ = 0;
+  ByteBuffer read_;  // Of the file at the front; the segment before the file's.
   std::deque<Segment> segments_;
   uint64_t byte_count_ = 0;
 };

@@ -43,20 +43,21 @@ size_t Transfer::encode(uint32_t chunk_bytes, uint64_t sink_bytes_max, ByteBuffe
   entry.cursor = cursor;
   entry.count_max = count_max;
   entry.payload = payload;
-  std::vector<uint64_t> checksums;
+  std::vector<uint64_t> hashed;
   uint64_t data_length = 0;
   for (const TransferItem& item : items) {
     entry.key = item.key;
     if (opcode_reads(opcode)) {
       entry.descriptor.length = asks_sinks ? sink_bytes_max : item.sink.size();
     } else if (opcode_writes(opcode)) {
-      checksums.clear();
-      append_checksums(item.source, at, chunk_bytes, &checksums);
+      hashed.clear();
+      append_checksums(item.source, at, chunk_bytes, &hashed);
+      const std::vector<uint64_t>& checksums = item.file ? item.file->checksums() : hashed;
       entry.checksums = {reinterpret_cast<const std::byte*>(checksums.data()),
                          static_cast<uint32_t>(checksums.size())};
-      entry.value_length = item.source.size();
-      entry.descriptor.length = item.source.size();
-      data_length += item.source.size();
+      entry.value_length = item.source_bytes();
+      entry.descriptor.length = item.source_bytes();
+      data_length += item.source_bytes();
     }
     writer.add_entry(entry);
   }
@@ -230,7 +231,7 @@ bool Transfer::all_settled() const noexcept {
 
 uint64_t Transfer::data_bytes() const noexcept {
   uint64_t sum = 0;
-  for (const TransferItem& item : items) sum += item.source.size() + item.sink.size();
+  for (const TransferItem& item : items) sum += item.source_bytes() + item.sink.size();
   return sum;
 }
 

@@ -9,6 +9,7 @@
 
 #include "transport/native/capsule.h"
 #include "transport/native/client_status.h"
+#include "transport/native/file_source.h"
 
 namespace kvstrata {
 
@@ -28,13 +29,18 @@ class TransferOwner {
 
 struct TransferItem {
   Bytes key;
-  Bytes source;        // Put, Append.
-  MutableBytes sink;   // Get, GetRange.
-  uint64_t moved = 0;  // Bytes that a read put into the sink.
+  Bytes source;                      // Put, Append.
+  const FileSource* file = nullptr;  // Put: instead of `source`.
+  MutableBytes sink;                 // Get, GetRange.
+  uint64_t moved = 0;                // Bytes that a read put into the sink.
   uint64_t value_length = 0;
   uint64_t version = 0;
   Status status = Status::Ok;
   WriteResult result = WriteResult::Nothing;
+
+  uint64_t source_bytes() const noexcept {
+    return file != nullptr ? file->length() : source.size();
+  }
 };
 
 // Bytes of a completion's data that belong into one sink.

@@ -1,8 +1,11 @@
 """Peers and limits that could make a node's loop go round for nothing, or work for nobody."""
 
+import os
+import resource
 import socket
 import struct
 import time
+from contextlib import ExitStack
 
 import pytest
 
@@ -10,6 +13,7 @@ from tests.e2e.nodes import (
     MIB,
     STALL_MS,
     AttackedNode,
+    NodeProcess,
     attacked_node,
     node_process,
     pool,
@@ -24,7 +28,7 @@ VALUE_BYTES = 20_000
 TURNS_PER_S_MAX = 1_000
 
 
-def turns_per_s(node: AttackedNode) -> float:
+def turns_per_s(node: AttackedNode | NodeProcess) -> float:
     before, begun = node.counters()["loop_turns"], time.monotonic()
     time.sleep(0.3)
     return (node.counters()["loop_turns"] - before) / (time.monotonic() - begun)
@@ -142,3 +146,21 @@ def test_no_burst_gets_past_the_limit_of_connections() -> None:
         wait_until(lambda: node.counters()["connections_open"] == 0)
         with RawConnection(node.port) as client:
             assert client.put(b"k", b"v").status == 0
+
+
+def test_peers_that_no_descriptor_is_left_for_wait_and_are_served_later() -> None:
+    room = 5
+    with node_process(shard_count=2) as node, ExitStack() as waiting:
+        taken = len(os.listdir(f"/proc/{node.pid}/fd"))
+        _, hard = resource.prlimit(node.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(node.pid, resource.RLIMIT_NOFILE, (taken + room, hard))
+        served = [RawConnection(node.port) for _ in range(room)]
+        for _ in range(3):
+            waiting.enter_context(socket.create_connection(("127.0.0.1", node.port)))
+        assert turns_per_s(node) < TURNS_PER_S_MAX
+        assert node.counters()["connections_open"] == room
+        assert served[0].put(b"k", b"v").status == 0
+        for client in served:
+            client.close()
+        with RawConnection(node.port) as client:
+            assert client.get(b"k") == b"v"

@@ -1,5 +1,7 @@
 // Writes of the client's end: what reaches the node, and when a source is the caller's again.
 #include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/native/transport/scripted_node.h"
 
@@ -12,6 +14,13 @@ Transfer make_write(ScriptedNode* node, Opcode opcode,
   Transfer transfer(node, opcode);
   for (const auto& value : values) transfer.items.emplace_back().source = value;
   return transfer;
+}
+
+// In memory, and with the checksums that it has now.
+FileSource file_of(const std::vector<std::byte>& content) {
+  int fd = ::memfd_create("source", MFD_CLOEXEC);
+  REQUIRE(::write(fd, content.data(), content.size()) == static_cast<ssize_t>(content.size()));
+  return FileSource(fd, content.size(), piece_checksums(content));
 }
 
 }  // namespace
@@ -42,6 +51,54 @@ TEST_CASE("values follow their capsule, with the checksums of their pieces") {
   REQUIRE(node.done.size() == 1);
   CHECK(put.items[4].result == WriteResult::Replaced);
   CHECK(put.items[4].version == 4);
+}
+
+TEST_CASE("files are sent as values are, among them and in turn") {
+  ScriptedNode node;
+  std::vector<std::vector<std::byte>> values = {pattern(100, 1), pattern(3'000'001, 2),
+                                                pattern(5000, 3), pattern(1, 4), pattern(9000, 5)};
+  FileSource large = file_of(values[1]);
+  FileSource tiny = file_of(values[3]);
+  Transfer put = make_write(&node, Opcode::Put, values);
+  put.items[1].source = {};
+  put.items[1].file = &large;
+  put.items[3].source = {};
+  put.items[3].file = &tiny;
+  node.initiator->submit(&put);
+  node.initiator->progress();
+  Request request = node.receive_request();
+  std::vector<Entry> entries = request.entries();
+  Bytes data = request.data;
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::vector<uint64_t> checksums = piece_checksums(values[i]);
+    REQUIRE(entries[i].checksums.size() == checksums.size());
+    CHECK(entries[i].checksums[0] == checksums[0]);
+    CHECK(entries[i].value_length == values[i].size());
+    CHECK(equal(data.first(values[i].size()), values[i]));
+    data = data.subspan(values[i].size());
+  }
+  Completion completion(request);
+  for (const auto& value : values) {
+    completion.add(WriteOutcome{Status::Ok, WriteResult::Created, value.size(), 1});
+  }
+  node.send(completion.finish());
+  REQUIRE(node.done.size() == 1);
+}
+
+TEST_CASE("what is gone from a file is sent as zeros") {
+  ScriptedNode node;
+  std::vector<std::byte> value = pattern(1'000'000, 1);
+  int fd = ::memfd_create("source", MFD_CLOEXEC);
+  FileSource file(fd, value.size(), piece_checksums(value));
+  REQUIRE(::write(fd, value.data(), 600'000) == 600'000);
+  Transfer put = make_write(&node, Opcode::Put, {{}});
+  put.items[0].file = &file;
+  node.initiator->submit(&put);
+  node.initiator->progress();
+  std::vector<std::byte> data = node.receive_request().data;
+  std::fill(value.begin() + 600'000, value.end(), std::byte{0});
+  CHECK(equal(data, value));
+  node.initiator->close(kStatusClosed, "over");
 }
 
 TEST_CASE("an append is cut where the object's chunks end") {

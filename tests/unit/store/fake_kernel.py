@@ -3,6 +3,7 @@
 For what a real node does not do when asked to: break at a chosen moment, be busy, stay silent.
 """
 
+import os
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -18,6 +19,13 @@ CLOSED = _kernel.CLOSED
 TIMED_OUT = _kernel.TIMED_OUT
 BUSY = 6
 FOREVER = 2**64 - 1
+CHUNK_BYTES = 1_000
+
+
+TAKEN_OVER = (
+    *("Get", "GetMany", "FileSource", "Put", "PutMany"),
+    *("KeysOnly", "Stat", "Scan", "Admin"),
+)
 
 
 @dataclass
@@ -45,10 +53,7 @@ class FakeNode:
             def __init__(self, _host: str, _port: int, **options: object) -> None:
                 super().__init__(node, options)
 
-        fakes = {
-            name: globals()[name]
-            for name in ("Get", "GetMany", "Put", "PutMany", "KeysOnly", "Stat", "Scan", "Admin")
-        }
+        fakes = {name: globals()[name] for name in TAKEN_OVER}
         for name, fake in {**fakes, "Connection": Connection}.items():
             monkeypatch.setattr(_kernel, name, fake)
         return self
@@ -68,6 +73,7 @@ class FakeConnection:
         self.message = ""
         self.shard_count = node.shard_count
         self.value_bytes_max = node.value_bytes_max
+        self.chunk_bytes = CHUNK_BYTES
         self.abandoned = False
         self._here, self._there = socket.socketpair()
         self._here.setblocking(False)
@@ -234,11 +240,25 @@ class GetMany(FakeOperation):
         return status
 
 
+class FileSource:
+    def __init__(self, descriptor: int, length: int, checksums: Sequence[int]) -> None:
+        self.descriptor, self.length, self.checksums = os.dup(descriptor), length, checksums
+
+    def __del__(self) -> None:
+        os.close(self.descriptor)
+
+    def read(self) -> bytes | None:
+        """None where a checksum does not match."""
+        data = os.pread(self.descriptor, self.length, 0).ljust(self.length, b"\0")
+        pieces = [data[i : i + CHUNK_BYTES] for i in range(0, self.length, CHUNK_BYTES)]
+        return data if self.checksums == [*map(_kernel.chunk_checksum, pieces)] else None
+
+
 class Put(Single):
     def __init__(
         self,
         key: bytes,
-        value: Buffer,
+        value: Buffer | FileSource,
         *,
         ttl_ms: int = 0,
         if_absent: bool = False,
@@ -246,12 +266,18 @@ class Put(Single):
         attributes: bytes = b"",
     ) -> None:
         super().__init__(key)
-        self.data = bytes(memoryview(value).cast("B")) if len(memoryview(value)) else b""
+        self.data: bytes | None
+        if isinstance(value, FileSource):
+            self.data = value.read()
+        else:
+            self.data = bytes(memoryview(value).cast("B")) if len(memoryview(value)) else b""
         self.ttl_ms, self.if_absent, self.append_at = ttl_ms, if_absent, append_at
         self.attributes = attributes
         self.result, self.value_length, self.version = 3, 0, 0
 
     def perform_one(self, node: FakeNode, _index: int, key: bytes, /) -> int:
+        if self.data is None:
+            return 11
         before, attributes = node.objects.get(key, (b"", self.attributes))
         exists = key in node.objects
         self.value_length, self.version = len(before), node.versions.get(key, 0)

@@ -1,9 +1,8 @@
 """Files and objects: bounded pieces of one version, and files that appear whole or not at all."""
 
-import errno
 import os
-import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from typing_extensions import Buffer
 import kvstrata
 from kvstrata.store import streams
 from kvstrata.store.errors import ChangedError, MismatchError, TooLargeError, UsageError
+from tests.contract.contents import overwrite
 from tests.unit.store.fake_kernel import FakeNode, Get, Put
 
 DATA = bytes(range(256)) * 64
@@ -24,14 +24,6 @@ def store(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> kvstrata.Store:
     return kvstrata.connect("kvstrata://host")
 
 
-@pytest.fixture(params=[0, 1 << 30], ids=["copied", "read"])
-def in_memory_max(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Put every file from a mapped copy, or from memory."""
-    monkeypatch.setattr(streams, "_IN_MEMORY_BYTES_MAX", request.param)
-    return int(request.param)
-
-
-@pytest.mark.usefixtures("in_memory_max")
 @pytest.mark.parametrize("data", [DATA, b"x"])
 def test_files_round_trip(store: kvstrata.Store, tmp_path: Path, data: bytes) -> None:
     (tmp_path / "source").write_bytes(data)
@@ -44,24 +36,28 @@ def test_files_round_trip(store: kvstrata.Store, tmp_path: Path, data: bytes) ->
     assert len(seen) == -(-len(data) // 1000)
 
 
-@pytest.mark.usefixtures("in_memory_max")
-def test_a_file_truncated_while_it_is_put_arrives_as_it_was(
-    store: kvstrata.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("meanwhile", [os.truncate, overwrite])
+def test_a_file_changed_while_it_is_put_is_not_stored(
+    store: kvstrata.Store,
+    node: FakeNode,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    meanwhile: Callable[[Path, int], None],
 ) -> None:
     source = tmp_path / "source"
     source.write_bytes(DATA)
     begin = Put.__init__
 
-    def truncate_and_begin(self: Put, key: bytes, value: Buffer, **options: Any) -> None:  # noqa: ANN401
-        os.truncate(source, 0)
-        begin(self, key, value, **options)  # Reads the value.
+    def change_and_begin(self: Put, key: bytes, value: Buffer, **options: Any) -> None:  # noqa: ANN401
+        meanwhile(source, 1_500)
+        begin(self, key, value, **options)  # Reads the file.
 
-    monkeypatch.setattr(Put, "__init__", truncate_and_begin)
-    store.put_file("key", source)
-    assert store.get("key") == DATA
+    monkeypatch.setattr(Put, "__init__", change_and_begin)
+    with pytest.raises(ChangedError, match="source was changed while it was put"):
+        store.put_file("key", source)
+    assert not node.objects
 
 
-@pytest.mark.usefixtures("in_memory_max")
 @pytest.mark.parametrize("left", [0, 500])
 def test_a_file_truncated_while_it_is_read_is_an_error(
     store: kvstrata.Store,
@@ -85,20 +81,6 @@ def test_a_file_truncated_while_it_is_read_is_an_error(
     assert not node.objects
 
 
-def test_a_large_file_needs_room_for_a_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def copy(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(streams, "_IN_MEMORY_BYTES_MAX", 0)
-    monkeypatch.setattr(shutil, "copyfileobj", copy)
-    (tmp_path / "source").write_bytes(DATA)
-    with pytest.raises(OSError, match="let TMPDIR name a folder with more"):
-        streams.file_content(tmp_path / "source", len(DATA))
-
-
-@pytest.mark.usefixtures("in_memory_max")
 def test_a_file_larger_than_any_value_is_not_read(
     store: kvstrata.Store, node: FakeNode, tmp_path: Path
 ) -> None:
@@ -106,8 +88,8 @@ def test_a_file_larger_than_any_value_is_not_read(
     (tmp_path / "source").write_bytes(bytes(101))
     with pytest.raises(TooLargeError, match="source has more than 100 B"):
         kvstrata.connect("kvstrata://host").put_file("key", tmp_path / "source")
-    with pytest.raises(TooLargeError, match="/dev/zero has more than 1 MiB"):
-        streams.file_content("/dev/zero", 1 << 20)
+    with pytest.raises(TooLargeError, match="/dev/zero has more than 100 B"):
+        kvstrata.connect("kvstrata://host").put_file("key", "/dev/zero")
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])

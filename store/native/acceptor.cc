@@ -1,0 +1,105 @@
+#include "store/native/acceptor.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "store/native/node.h"
+#include "store/native/shard.h"
+
+namespace kvstrata {
+
+namespace {
+
+constexpr uint32_t kAcceptsPerTurn = 32;
+
+// One connection too many is told so, as far as a single send goes.
+void refuse_busy(const Socket& socket) {
+  NodeHello answer;
+  answer.status = Status::Busy;
+  answer.message = "this node has as many connections as it may; try again later";
+  ByteBuffer bytes;
+  encode(answer, &bytes);
+  [[maybe_unused]] auto sent =
+      ::send(socket.fd(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  ::shutdown(socket.fd(), SHUT_WR);
+}
+
+// A peer that vanished without a word is noticed within about a minute and a half.
+void keep_alive(const Socket& socket) noexcept {
+  int on = 1;
+  int idle_s = 30;
+  int interval_s = 10;
+  ::setsockopt(socket.fd(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(socket.fd(), IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+  ::setsockopt(socket.fd(), IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+}
+
+}  // namespace
+
+Acceptor::Acceptor(Node* node, Shard* shard, int epoll, uint64_t token) noexcept
+    : node_(node), shard_(shard), epoll_(epoll), token_(token) {
+  watch();
+}
+
+void Acceptor::accept_connections() {
+  for (uint32_t count = 0; count < kAcceptsPerTurn; ++count) {
+    Socket socket = accept_tcp(node_->listener());
+    if (!socket) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) rest();
+      return;
+    }
+    if (!node_->take_connection_room()) {
+      shard_->statistics().connections_refused.add();
+      refuse_busy(socket);
+      continue;
+    }
+    keep_alive(socket);
+    deal(std::move(socket));
+  }
+}
+
+// Each to the next shard.
+void Acceptor::deal(Socket socket) {
+  std::string peer = peer_name(socket);
+  Counter& accepted = shard_->statistics().connections_accepted;
+  uint32_t target = static_cast<uint32_t>(accepted.value()) % node_->shard_count();
+  accepted.add();
+  if (target == shard_->index()) {
+    shard_->adopt(std::move(socket), std::move(peer));
+    return;
+  }
+  auto shared = std::make_shared<Socket>(std::move(socket));
+  node_->shard(target).post(
+      [shared, peer](Shard& shard) { shard.adopt(std::move(*shared), peer); });
+}
+
+void Acceptor::watch() noexcept {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = token_;
+  ::epoll_ctl(epoll_, EPOLL_CTL_ADD, node_->listener().fd(), &event);
+}
+
+// Descriptors have run out, and who waits to be accepted keeps the listener ready: it is left alone
+// until the next tick.
+void Acceptor::rest() noexcept {
+  rests_ = true;
+  stop();
+}
+
+void Acceptor::resume() noexcept {
+  if (std::exchange(rests_, false)) watch();
+}
+
+void Acceptor::stop() noexcept {
+  ::epoll_ctl(epoll_, EPOLL_CTL_DEL, node_->listener().fd(), nullptr);
+}
+
+}  // namespace kvstrata

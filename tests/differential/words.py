@@ -36,7 +36,7 @@ class Words:
     def key(self) -> bytes:
         return self.random.choice(RARE_KEYS if self.chance(0.06) else KEYS)
 
-    def keys(self, count_max: int = 4) -> list[bytes]:
+    def some_keys(self, count_max: int = 4) -> list[bytes]:
         return [self.key() for _ in range(self.random.randint(1, count_max))]
 
     def value(self) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from tests.differential.words import KEYS, RARE_KEYS, Words
+from tests.differential.words import Words
 
 PAST_S: Final = 1_000_000_000
 FUTURE_S: Final = 4_000_000_000
@@ -301,11 +301,11 @@ CLUSTER: Final[dict[str, tuple[int, Make]]] = {
     "CLUSTER KEYSLOT": (3, one_key),
     "CLUSTER COUNTKEYSINSLOT": (
         3,
-        lambda w: [w.one(b"0", b"15495", b"16383", b"16384", b"-1", b"x")],
+        lambda w: [w.one(b"0", b"15891", b"16383", b"16384", b"-1", b"x")],
     ),
     "CLUSTER GETKEYSINSLOT": (
         3,
-        lambda w: [w.one(b"15495", b"3300", b"8579", b"16384", b"x"), w.one(b"10", b"0", b"-1")],
+        lambda w: [w.one(b"15891", b"3300", b"8579", b"16384", b"x"), w.one(b"10", b"0", b"-1")],
     ),
     "CLUSTER INFO": (1, nothing),
     "CLUSTER SLOTS": (1, nothing),
@@ -321,10 +321,17 @@ COUNTING: Final = {"DBSIZE", "CLUSTER COUNTKEYSINSLOT"}
 
 
 def sequence(
-    seed: int, length: int, *tables: dict[str, tuple[int, Make]], clients: int = 1
+    seed: int,
+    length: int,
+    *tables: dict[str, tuple[int, Make]],
+    clients: int = 1,
+    tagged: bool = False,
 ) -> list[Step]:
-    """A sequence of commands from `tables`; the same for the same arguments."""
-    words = Words(seed)
+    """A sequence of commands from `tables`, the same for the same arguments.
+
+    With `tagged`, all keys are of one slot.
+    """
+    words = Words(seed, tagged=tagged)
     choices = [(name, weight, make) for t in tables for name, (weight, make) in t.items()]
     chosen = words.random.choices(choices, [weight for _, weight, _ in choices], k=length)
     steps: list[Step] = []
@@ -334,7 +341,7 @@ def sequence(
             arguments = words.damaged(arguments)
         client = words.random.randrange(clients)
         if name in COUNTING:
-            steps.append(Step((b"EXISTS", *KEYS, *RARE_KEYS), client))
+            steps.append(Step((b"EXISTS", *words.all_keys), client))
         steps.append(Step(tuple(arguments), client))
         # Within a transaction nobody knows when it begins to live.
         if TRANSACTIONS not in tables and words.chance(0.01):

@@ -68,6 +68,19 @@ def same_pairs(_: Arguments, one: Reply, other: Reply) -> bool:
     return one.kind == other.kind and names[0] == names[1] and kinds[0] == kinds[1]
 
 
+OF_THE_SERVER: Final = {b"server", b"version", b"id", b"mode", b"modules"}
+
+
+def same_greeting(arguments: Arguments, one: Reply, other: Reply) -> bool:
+    """HELLO's map, with equal values but for those that each server has of its own."""
+    if one.items is None or other.items is None:
+        return one.raw == other.raw
+    pairs = zip(one.items[::2], one.items[1::2], other.items[1::2], strict=False)
+    return same_pairs(arguments, one, other) and all(
+        name.text in OF_THE_SERVER or value.raw == same.raw for name, value, same in pairs
+    )
+
+
 def near(tolerance: int) -> Alike:
     def alike(arguments: Arguments, one: Reply, other: Reply) -> bool:
         if one.kind != ":" or other.kind != ":" or min(one.integer, other.integer) < 0:
@@ -124,7 +137,7 @@ NOT_DETERMINED: Final[dict[str, Alike]] = {
     "KEYS": same_set,
     "SCAN": same_scan,
     "INFO": same_kind,
-    "HELLO": same_pairs,
+    "HELLO": same_greeting,
     "CLIENT ID": same_shape,
     "CLIENT INFO": same_fields,
     "CLIENT LIST": same_fields,

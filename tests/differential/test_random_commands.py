@@ -32,15 +32,14 @@ def test_talk_and_data(comparison: Comparison, seed: int, version: int) -> None:
 @SEEDS
 @VERSIONS
 def test_transactions(cluster_comparison: Comparison, seed: int, version: int) -> None:
-    tables = DATA, TRANSACTIONS, TRANSACTIONS, TALK
-    steps = sequence(seed, LENGTH, *tables, clients=2, tagged=True)
+    steps = sequence(seed, LENGTH, DATA, TRANSACTIONS, TALK, clients=2, tagged=True)
     expect_alike(cluster_comparison, steps, version)
 
 
 @SEEDS
 @VERSIONS
 def test_cluster(cluster_comparison: Comparison, seed: int, version: int) -> None:
-    steps = sequence(seed, LENGTH, DATA, CLUSTER, CLUSTER, CLUSTER, CLUSTER, tagged=True)
+    steps = sequence(seed, LENGTH, DATA, CLUSTER, tagged=True)
     expect_alike(cluster_comparison, steps, version)
 
 

@@ -85,7 +85,7 @@ def killed(port: int, way: str) -> list[object]:
         arguments = {
             "ID": [b"ID", b"%d" % number.integer],
             "ADDR": [b"ADDR", victim.own_address],
-            "LADDR": [b"LADDR", b"127.0.0.1:%d" % port, b"SKIPME", b"yes"],
+            "LADDR": [b"LADDR", b"127.0.0.1:%d" % port, b"ID", b"%d" % number.integer],
             "old": [victim.own_address],
             "own": [b"ADDR", killer.own_address, b"SKIPME", b"no"],
             "skipped": [b"ADDR", killer.own_address],

@@ -18,7 +18,8 @@ NATIVE_PYTESTS := tests/contract tests/model tests/concurrency tests/e2e/hostile
 NATIVE_FOLDERS := transport/native tiering/native store/native
 NATIVE_SOURCES := $(shell find $(NATIVE_FOLDERS) -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt)
 NATIVE_FORMATTED = $$(find $(NATIVE_FOLDERS) tests/native -name '*.cc' -o -name '*.h')
-PACKAGING := pyproject.toml CMakeLists.txt store/limits.py store/native/generate_limits.py
+PACKAGING := pyproject.toml CMakeLists.txt store/limits.py \
+  $(wildcard store/native/*.py store/resp_commands/*.py)
 # Shared by the editable install and the wheel, so that the kernel is compiled once.
 BUILD_SETTINGS := --no-build-isolation --config-settings build-dir=build/release \
   --config-settings cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON

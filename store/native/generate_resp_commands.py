@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from kvstrata.store.native.resp_command_replies import docs_reply, info_reply
 from kvstrata.store.resp_commands.command import CATEGORIES, FLAGS, Command
+from kvstrata.store.resp_commands.replies import docs_reply, info_reply
 from kvstrata.store.resp_commands.table import COMMANDS
 
 NAME_BYTES_MAX: Final = 16  # Two words, so that names are compared without a loop.
@@ -111,7 +111,8 @@ def table_header() -> str:
     body = [
         "// By number; the first stands for no command.",
         f"inline constexpr RespCommand kRespCommands[] = {{\n    {{}},\n{rows}\n}};",
-        f"inline constexpr RespCommandReplies kRespCommandReplies[] = {{\n    {{}},\n{replies}\n}};",
+        "inline constexpr RespCommandReplies kRespCommandReplies[] = {",
+        f"    {{}},\n{replies}\n}};",
         f"inline constexpr int kRespHashBits = {HASH_BITS};",
         f"inline constexpr uint64_t kRespHashMultiplier = {multiplier:#x};",
         f"inline constexpr uint8_t kRespHashSlots[] = {{\n{lines}\n}};",
@@ -130,7 +131,8 @@ def table_row(command: Command, key: tuple[int, int, int]) -> str:
     return (
         f'    {{"{command.name}", RespCommandId::{native_name(command.name)},'
         f" RespCommandId::{container}, {command.arity}, {bits('kRespFlag', command.flags)},"
-        f" {bits('kRespCategory', command.all_categories)}, {place}, {name_bytes}, {low:#x}, {high:#x}}},"
+        f" {bits('kRespCategory', command.all_categories)}, {place},"
+        f" {name_bytes}, {low:#x}, {high:#x}}},"
     )
 
 

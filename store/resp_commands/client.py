@@ -72,8 +72,8 @@ CLIENT: Final = (
         syntax=(
             "filter(old-format=ip:port!2.8.12|new-format([ID "
             "client-id:integer@2.8.12*]|[TYPE "
-            "client-type(NORMAL|MASTER@3.2.0|PRIMARY@8.0.0|SLAVE|REPLICA@5.0.0|PUBSUB)@2.8.12]|[USER "
-            "username]|[ADDR addr=ip:port]|[LADDR laddr=ip:port@6.2.0]|[SKIPME "
+            "client-type(NORMAL|MASTER@3.2.0|PRIMARY@8.0.0|SLAVE|REPLICA@5.0.0|PUBSUB)@2.8.12]|"
+            "[USER username]|[ADDR addr=ip:port]|[LADDR laddr=ip:port@6.2.0]|[SKIPME "
             "skipme(YES|NO)]|[MAXAGE maxage:integer@8.0.0]|[NAME name@9.0.0]|[IDLE "
             "idle:integer@9.0.0]|[FLAGS flags@9.0.0]|[LIB-NAME lib-name@9.0.0]|[LIB-VER "
             "lib-ver@9.0.0]|[DB db:integer@9.0.0]|[CAPA capa@9.0.0]|[IP ip@9.0.0]|[NOT-TYPE "

@@ -1,7 +1,7 @@
 """What is known of one command. Knows nothing of connections, nor of how commands are run."""
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 Flag = Literal[
     "write",
@@ -36,8 +36,8 @@ Group = Literal["connection", "string", "generic", "server", "transactions", "cl
 Access = Literal["RO", "RW", "OW", "RM", "access", "update", "insert", "delete", "variable_flags"]
 
 # As COMMAND INFO lists them.
-CATEGORIES: Final[tuple[Category, ...]] = Category.__args__  # type: ignore[attr-defined]
-FLAGS: Final[tuple[Flag, ...]] = Flag.__args__  # type: ignore[attr-defined]
+CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)
+FLAGS: Final[tuple[Flag, ...]] = get_args(Flag)
 
 CATEGORIES_OF_FLAGS: Final[dict[Flag, tuple[Category, ...]]] = {
     "write": ("write",),

@@ -83,7 +83,8 @@ class _Reader:
                 return self._ended(token.lower(), "pure-token", "", token, (), optional)
             self._expect(" ")
             word = self._match(WORD)
-        name, inner = word["name"], ()
+        name = word["name"]
+        inner: tuple[Argument, ...] = ()
         kind = word["type"] or ("key" if name == "key" else "string")
         if self._take("("):
             inner, kind = self._inner("|", ")"), "oneof"

@@ -1,4 +1,4 @@
-"""A connection over a plain socket: sends commands as they are given, returns replies as they come."""
+"""A connection over a plain socket: sends commands as given, returns replies as they come."""
 
 import socket
 from types import TracebackType
@@ -26,6 +26,12 @@ class Client:
         trace: TracebackType | None,
     ) -> None:
         self._socket.close()
+
+    @property
+    def own_address(self) -> bytes:
+        """As the server sees it."""
+        host, port = self._socket.getsockname()
+        return f"{host}:{port}".encode()
 
     def call(self, *arguments: bytes) -> Reply | None:
         """Send one command and return its reply, or None where the server closed instead.

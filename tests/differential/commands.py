@@ -33,11 +33,14 @@ class Step:
 
 
 def seconds(words: Words) -> bytes:
-    return words.wrong_lifetime() if words.chance(0.15) else words.one(b"100", b"5000", b"100000")
+    """Hardly ever twice the same, so that GT and LT do not turn on a millisecond."""
+    usual = b"%d" % words.random.randrange(1_000, 1_000_000)
+    return words.wrong_lifetime() if words.chance(0.15) else usual
 
 
 def milliseconds(words: Words) -> bytes:
-    return words.wrong_lifetime() if words.chance(0.15) else words.one(b"100000", b"5000000")
+    usual = b"%d" % words.random.randrange(1_000_000, 1_000_000_000)
+    return words.wrong_lifetime() if words.chance(0.15) else usual
 
 
 def unix_s(words: Words) -> bytes:
@@ -70,7 +73,7 @@ def set_options(words: Words) -> list[bytes]:
 
 
 def pairs(words: Words) -> list[bytes]:
-    return [part for key in words.keys() for part in (key, words.value())]
+    return [part for key in words.some_keys() for part in (key, words.value())]
 
 
 def msetex(words: Words) -> list[bytes]:
@@ -111,7 +114,7 @@ def one_key(words: Words) -> list[bytes]:
 
 
 def many_keys(words: Words) -> list[bytes]:
-    return words.keys()
+    return words.some_keys()
 
 
 def nothing(_: Words) -> list[bytes]:
@@ -170,10 +173,10 @@ DATA: Final[dict[str, tuple[int, Make]]] = {
     "OBJECT REFCOUNT": (3, one_key),
 }
 TRANSACTIONS: Final[dict[str, tuple[int, Make]]] = {
-    "MULTI": (8, nothing),
-    "EXEC": (10, nothing),
+    "MULTI": (20, nothing),
+    "EXEC": (20, nothing),
     "DISCARD": (3, nothing),
-    "WATCH": (8, many_keys),
+    "WATCH": (12, many_keys),
     "UNWATCH": (3, nothing),
 }
 NAMES: Final = [
@@ -231,7 +234,7 @@ TALK: Final[dict[str, tuple[int, Make]]] = {
     "COMMAND COUNT": (1, nothing),
     "COMMAND INFO": (2, lambda w: [w.one(*NAMES) for _ in range(w.random.randint(1, 3))]),
     "COMMAND DOCS": (2, lambda w: [w.one(*NAMES) for _ in range(w.random.randint(1, 2))]),
-    "COMMAND GETKEYS": (4, lambda w: [w.one(*NAMES), *w.keys(5)]),
+    "COMMAND GETKEYS": (4, lambda w: [w.one(*NAMES), *w.some_keys(5)]),
     "COMMAND LIST": (
         2,
         lambda w: w.random.choice(
@@ -293,40 +296,71 @@ TALK: Final[dict[str, tuple[int, Make]]] = {
             ]
         ),
     ),
-    "NONSENSE": (3, lambda w: w.keys()),
-    "CLIENT NONSENSE": (1, lambda w: w.keys()),
+    "NONSENSE": (3, lambda w: w.some_keys()),
+    "CLIENT NONSENSE": (1, lambda w: w.some_keys()),
     "OBJECT": (1, lambda w: w.maybe(0.7, w.one(b"NONSENSE", b"freq"))),
 }
 CLUSTER: Final[dict[str, tuple[int, Make]]] = {
-    "CLUSTER KEYSLOT": (3, one_key),
-    "CLUSTER COUNTKEYSINSLOT": (3, lambda w: [w.one(b"0", b"15495", b"16383", b"16384", b"-1", b"x")]),
-    "CLUSTER GETKEYSINSLOT": (
-        3,
-        lambda w: [w.one(b"15495", b"3300", b"8579", b"16384", b"x"), w.one(b"10", b"0", b"-1")],
+    "CLUSTER KEYSLOT": (10, one_key),
+    "CLUSTER COUNTKEYSINSLOT": (
+        10,
+        lambda w: [w.one(b"0", b"15891", b"16383", b"16384", b"-1", b"x")],
     ),
-    "CLUSTER INFO": (1, nothing),
-    "CLUSTER SLOTS": (1, nothing),
-    "CLUSTER SHARDS": (1, nothing),
-    "CLUSTER NODES": (1, nothing),
-    "CLUSTER MYID": (1, nothing),
-    "CLUSTER LINKS": (1, nothing),
-    "CLUSTER NONSENSE": (1, lambda w: w.keys()),
+    "CLUSTER GETKEYSINSLOT": (
+        10,
+        lambda w: [w.one(b"15891", b"3300", b"8579", b"16384", b"x"), w.one(b"10", b"0", b"-1")],
+    ),
+    "CLUSTER INFO": (4, nothing),
+    "CLUSTER SLOTS": (4, nothing),
+    "CLUSTER SHARDS": (4, nothing),
+    "CLUSTER NODES": (4, nothing),
+    "CLUSTER MYID": (4, nothing),
+    "CLUSTER LINKS": (4, nothing),
+    "CLUSTER NONSENSE": (1, lambda w: w.some_keys()),
 }
+
+# They see keys whose time is over until somebody looks at these, or Valkey removes them by itself.
+SEEING_EXPIRED: Final = {
+    *("DBSIZE", "MEMORY USAGE"),
+    *("CLUSTER COUNTKEYSINSLOT", "CLUSTER GETKEYSINSLOT"),
+}
+
+ENDING: Final = {"EXEC", "DISCARD", "RESET", "QUIT"}
+
+
+def in_turn(name: str, within: bool) -> str:
+    """The command that stands for one which fails there, and which spoils a transaction."""
+    if within:
+        return {"MULTI": "EXEC", "WATCH": "GET"}.get(name, name)
+    return {"EXEC": "MULTI", "DISCARD": "MULTI"}.get(name, name)
 
 
 def sequence(
-    seed: int, length: int, *tables: dict[str, tuple[int, Make]], clients: int = 1
+    seed: int,
+    length: int,
+    *tables: dict[str, tuple[int, Make]],
+    clients: int = 1,
+    tagged: bool = False,
 ) -> list[Step]:
-    """A sequence of commands from `tables`; the same for the same arguments."""
-    words = Words(seed)
-    choices = [(name, weight, make) for t in tables for name, (weight, make) in t.items()]
-    chosen = words.random.choices(choices, [weight for _, weight, _ in choices], k=length)
+    """A sequence of commands from `tables`, the same for the same arguments.
+
+    With `tagged`, all keys are of one slot.
+    """
+    words = Words(seed, tagged=tagged)
+    commands = {name: made for table in tables for name, made in table.items()}
+    weights = [weight for weight, _ in commands.values()]
+    within = [False] * clients
     steps: list[Step] = []
-    for name, _, make in chosen:
+    for chosen in words.random.choices(list(commands), weights, k=length):
+        client = words.random.randrange(clients)
+        name = chosen if words.chance(0.1) else in_turn(chosen, within[client])
+        within[client] = name == "MULTI" or (within[client] and name not in ENDING)
+        _, make = commands[name]
         arguments = [words.spelled(word) for word in name.encode().split()] + make(words)
         if words.chance(0.06):
             arguments = words.damaged(arguments)
-        client = words.random.randrange(clients)
+        if name in SEEING_EXPIRED:
+            steps.append(Step((b"EXISTS", *words.all_keys), client))
         steps.append(Step(tuple(arguments), client))
         # Within a transaction nobody knows when it begins to live.
         if TRANSACTIONS not in tables and words.chance(0.01):

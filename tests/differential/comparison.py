@@ -16,29 +16,40 @@ DOCUMENT: Final = Path(__file__).parents[2] / "store" / "RESP.md"
 NEAR_S: Final = 2
 NEAR_MS: Final = 2_000
 
-Alike = Callable[[Reply, Reply], bool]
+Arguments = tuple[bytes, ...]
+Alike = Callable[[Arguments, Reply, Reply], bool]
 
 
-def same_bytes(one: Reply, other: Reply) -> bool:
+def same_bytes(_: Arguments, one: Reply, other: Reply) -> bool:
     return one.raw == other.raw
 
 
-def same_shape(one: Reply, other: Reply) -> bool:
+def same_shape(_: Arguments, one: Reply, other: Reply) -> bool:
     """The same kinds, and the same errors."""
     return one.shape() == other.shape()
 
 
-def same_kind(one: Reply, other: Reply) -> bool:
+def same_kind(_: Arguments, one: Reply, other: Reply) -> bool:
     """The same kind outside, whatever is inside; the same errors."""
-    return same_bytes(one, other) if one.is_error else (one.kind, one.is_nil) == (
-        other.kind,
-        other.is_nil,
-    )
+    if one.is_error:
+        return one.raw == other.raw
+    return (one.kind, one.is_nil) == (other.kind, other.is_nil)
 
 
-def same_set(one: Reply, other: Reply) -> bool:
+def same_set(_: Arguments, one: Reply, other: Reply) -> bool:
     """The same, in any order at every depth."""
     return sorted_bytes(one) == sorted_bytes(other)
+
+
+def same_list(arguments: Arguments, one: Reply, other: Reply) -> bool:
+    """Of all commands, in any order; of those that are named, in theirs."""
+    return (same_set if len(arguments) <= 2 else same_bytes)(arguments, one, other)
+
+
+def same_scan(arguments: Arguments, one: Reply, other: Reply) -> bool:
+    """The same keys in any order, if one step goes through all; else it is not said which."""
+    all_at_once = arguments[1] == b"0" and b"100000" in arguments
+    return (same_set if all_at_once else same_kind)(arguments, one, other)
 
 
 def sorted_bytes(reply: Reply) -> bytes:
@@ -48,19 +59,32 @@ def sorted_bytes(reply: Reply) -> bytes:
     return head + b"".join(sorted(sorted_bytes(item) for item in reply.items))
 
 
-def same_pairs(one: Reply, other: Reply) -> bool:
+def same_pairs(_: Arguments, one: Reply, other: Reply) -> bool:
     """A map, in RESP2 an array, of the same names with values of the same kinds, in this order."""
     if one.items is None or other.items is None:
-        return same_bytes(one, other)
+        return one.raw == other.raw
     names = [item.raw for item in one.items[::2]], [item.raw for item in other.items[::2]]
     kinds = [[item.kind for item in reply.items[1::2]] for reply in (one, other) if reply.items]
     return one.kind == other.kind and names[0] == names[1] and kinds[0] == kinds[1]
 
 
+OF_THE_SERVER: Final = {b"server", b"version", b"id", b"mode", b"modules"}
+
+
+def same_greeting(arguments: Arguments, one: Reply, other: Reply) -> bool:
+    """HELLO's map, with equal values but for those that each server has of its own."""
+    if one.items is None or other.items is None:
+        return one.raw == other.raw
+    pairs = zip(one.items[::2], one.items[1::2], other.items[1::2], strict=False)
+    return same_pairs(arguments, one, other) and all(
+        name.text in OF_THE_SERVER or value.raw == same.raw for name, value, same in pairs
+    )
+
+
 def near(tolerance: int) -> Alike:
-    def alike(one: Reply, other: Reply) -> bool:
+    def alike(arguments: Arguments, one: Reply, other: Reply) -> bool:
         if one.kind != ":" or other.kind != ":" or min(one.integer, other.integer) < 0:
-            return same_bytes(one, other)
+            return same_bytes(arguments, one, other)
         return abs(one.integer - other.integer) <= tolerance
 
     return alike
@@ -69,10 +93,10 @@ def near(tolerance: int) -> Alike:
 FIELD: Final = re.compile(rb"([\w-]+)=[^ \n]*")
 
 
-def same_fields(one: Reply, other: Reply) -> bool:
+def same_fields(_: Arguments, one: Reply, other: Reply) -> bool:
     """Text of `name=value` and `name:value`, with the same names in this order."""
     if one.text is None or other.text is None or one.is_error:
-        return same_bytes(one, other)
+        return one.raw == other.raw
     names = [
         FIELD.findall(reply.text or b"") or re.findall(rb"^(\w+):", reply.text or b"", re.MULTILINE)
         for reply in (one, other)
@@ -80,7 +104,7 @@ def same_fields(one: Reply, other: Reply) -> bool:
     return one.kind == other.kind and names[0] == names[1]
 
 
-def same_but_identity(one: Reply, other: Reply) -> bool:
+def same_but_identity(_: Arguments, one: Reply, other: Reply) -> bool:
     """The same but for what names one server: its number, its port, its start."""
     return neutral(one.raw) == neutral(other.raw)
 
@@ -89,7 +113,7 @@ IDENTITIES: Final = [
     (re.compile(rb"\b[0-9a-f]{40}\b"), b"<id>"),
     (re.compile(rb"127\.0\.0\.1:\d+@\d+"), b"<address>"),
     (re.compile(rb"(?<=port\r\n):\d+"), b":<port>"),
-    (re.compile(rb":2\d{4}\r\n(?=\$40)"), b":<port>\r\n"),
+    (re.compile(rb":\d{5}\r\n(?=\$40\r\n)"), b":<port>\r\n"),
     (re.compile(rb"(?<=replication-offset\r\n):\d+"), b":<offset>"),
     (re.compile(rb"(cluster_stats\w+):\d+"), rb"\1:<count>"),
     (re.compile(rb"(?<=txt:)"), b""),
@@ -111,14 +135,18 @@ NOT_DETERMINED: Final[dict[str, Alike]] = {
     "TIME": same_shape,
     "RANDOMKEY": same_shape,
     "KEYS": same_set,
-    "SCAN": same_set,
+    "SCAN": same_scan,
     "INFO": same_kind,
-    "HELLO": same_pairs,
+    "HELLO": same_greeting,
     "CLIENT ID": same_shape,
     "CLIENT INFO": same_fields,
     "CLIENT LIST": same_fields,
+    "COMMAND": same_list,
+    "COMMAND DOCS": same_list,
+    "COMMAND INFO": same_list,
     "COMMAND LIST": same_set,
     "ACL CAT": same_set,
+    "MEMORY USAGE": same_shape,
     "OBJECT IDLETIME": same_shape,
     "OBJECT FREQ": same_shape,
     "SLOWLOG GET": same_kind,
@@ -137,14 +165,16 @@ NOT_DETERMINED: Final[dict[str, Alike]] = {
 
 @dataclass(frozen=True, slots=True)
 class KnownDifference:
-    """Where the command begins with `command`, KVStrata's reply may match `ours` if Valkey's matches
-    `theirs`: the reply's first line, in which `*` stands for anything."""
+    """What store/RESP.md says of a command: to `theirs` of Valkey, KVStrata may answer `ours`.
+
+    Both are patterns of the reply's first line.
+    """
 
     command: tuple[str, ...]
     theirs: re.Pattern[str]
     ours: re.Pattern[str]
 
-    def excuses(self, arguments: tuple[bytes, ...], ours: Reply, theirs: Reply) -> bool:
+    def excuses(self, arguments: Arguments, ours: Reply, theirs: Reply) -> bool:
         words = tuple(a.decode("latin-1").upper() for a in arguments[: len(self.command)])
         return (
             words == self.command
@@ -187,12 +217,12 @@ def _wildcards(pattern: str) -> re.Pattern[str]:
     return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
 
 
-def command_name(arguments: tuple[bytes, ...]) -> str:
+def command_name(arguments: Arguments) -> str:
     """The name, or both names of a subcommand, as `NOT_DETERMINED` has them."""
     words = [argument.decode("latin-1").upper() for argument in arguments[:2]]
     both = " ".join(words)
     return both if both in NOT_DETERMINED else words[0]
 
 
-def alike(arguments: tuple[bytes, ...], one: Reply, other: Reply) -> bool:
-    return NOT_DETERMINED.get(command_name(arguments), same_bytes)(one, other)
+def alike(arguments: Arguments, one: Reply, other: Reply) -> bool:
+    return NOT_DETERMINED.get(command_name(arguments), same_bytes)(arguments, one, other)

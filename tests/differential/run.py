@@ -19,6 +19,8 @@ CLEANING: Final = (
     (b"SLOWLOG", b"RESET"),
 )
 
+SHORTENING_S: Final = 15.0
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -106,7 +108,9 @@ class Comparison:
         assert theirs.items is not None
         if ours.items is None or len(ours.items) != len(queued):
             return False
-        return len(theirs.items) == len(queued) and all(map(self._one_alike, queued, theirs.items, ours.items))
+        return len(theirs.items) == len(queued) and all(
+            map(self._one_alike, queued, theirs.items, ours.items)
+        )
 
     def _one_alike(self, arguments: tuple[bytes, ...], theirs: Reply, ours: Reply) -> bool:
         return alike(arguments, theirs, ours) or any(
@@ -115,11 +119,15 @@ class Comparison:
 
 
 def shortened(steps: list[Step], fails: Callable[[list[Step]], bool]) -> list[Step]:
-    """Leave out of a failing sequence what it fails without: halves first, single steps last."""
+    """Leave out of a failing sequence what it fails without: halves first, single steps last.
+
+    What is found within some seconds has to do.
+    """
+    deadline = time.monotonic() + SHORTENING_S
     size = len(steps) // 2
     while size > 0:
         at = 0
-        while at < len(steps):
+        while at < len(steps) and time.monotonic() < deadline:
             rest = steps[:at] + steps[at + size :]
             if rest and fails(rest):
                 steps = rest

@@ -41,6 +41,7 @@ def valkey_server(folder: Path, *, cluster: bool = False) -> Iterator[int]:
     options |= {"dir": str(folder), "enable-debug-command": "no"}
     if cluster:
         options |= {"cluster-enabled": "yes", "cluster-port": str(_free_port())}
+        options |= {"cluster-announce-ip": "127.0.0.1"}
     else:
         options |= {"databases": "1"}
     command = [str(program)]

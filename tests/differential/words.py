@@ -5,6 +5,11 @@ from typing import Final
 
 KEYS: Final = [b"a", b"b", b"{t}1", b"{t}2", b"key:\x00\xff\r\n", b"k" * 300]
 RARE_KEYS: Final = [b"", b"{}", b"{t", b"*", b"a*[b", b"\xc3\xa9", b"nobody"]
+# All of one slot, as a transaction needs them.
+TAGGED_KEYS: Final = [
+    *(b"{t}1", b"{t}2", b"{t}", b"{t}:\x00\xff\r\n", b"{t}" + b"k" * 300),
+    *(b"x{t}", b"{t}{u}", b"{t}a*[b"),
+]
 NUMBERS: Final = [b"0", b"1", b"-1", b"7", b"10", b"100", b"9223372036854775807"]
 RARE_NUMBERS: Final = [
     *(b"", b"abc", b"1.5", b" 1", b"1 ", b"+1", b"0x1", b"1e3", b"00", b"-0", b"-", b"1\x00"),
@@ -22,10 +27,16 @@ HOSTILE: Final = [b"", b"\x00", b"nx", b"EX", b"-1", b"\r\n", b"z" * 1_000]
 
 
 class Words:
-    """Chooses by the numbers of one seed."""
+    """Chooses by the numbers of one seed; with `tagged`, only keys of one slot."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, tagged: bool = False) -> None:
         self.random = random.Random(seed)
+        self._keys = TAGGED_KEYS if tagged else KEYS
+        self._rare_keys = TAGGED_KEYS if tagged else RARE_KEYS
+
+    @property
+    def all_keys(self) -> list[bytes]:
+        return sorted({*self._keys, *self._rare_keys})
 
     def chance(self, probability: float) -> bool:
         return self.random.random() < probability
@@ -34,9 +45,9 @@ class Words:
         return self.random.choice(choices)
 
     def key(self) -> bytes:
-        return self.random.choice(RARE_KEYS if self.chance(0.06) else KEYS)
+        return self.random.choice(self._rare_keys if self.chance(0.06) else self._keys)
 
-    def keys(self, count_max: int = 4) -> list[bytes]:
+    def some_keys(self, count_max: int = 4) -> list[bytes]:
         return [self.key() for _ in range(self.random.randint(1, count_max))]
 
     def value(self) -> bytes:

@@ -15,6 +15,9 @@ CLOSED: Final = 32  # The connection broke before the outcome was known.
 TIMED_OUT: Final = 33
 
 def version() -> str: ...
+def uring_is_usable() -> bool:
+    """Whether shards can wait for their connections with io_uring on this machine."""
+
 def status_name(status: int) -> str: ...
 def key_slot(key: Buffer) -> int:
     """The slot of a key, 0..16383 (PROTOCOL.md, "Slots and shards")."""
@@ -244,6 +247,7 @@ class NodeOptions:
         populate_full: bool,
         huge_pages: bool,
         spin_us: int,
+        uring: bool,
         credits: int,
         connection_count_max: int,
         connection_bytes_max: int,

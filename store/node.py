@@ -6,12 +6,13 @@ signals and membership are the business of whoever runs it.
 
 import os
 import time
-from typing import Self
+from typing import Literal, Self
 
 from kvstrata import _kernel
 from kvstrata.store import admin, limits
 from kvstrata.store.admin import AdminDesk, Caller, Command
 from kvstrata.store.config import NodeConfig, PoolConfig
+from kvstrata.store.errors import UsageError
 from kvstrata.store.payloads import Payload
 from kvstrata.store.pools import PoolRegistry
 
@@ -101,6 +102,25 @@ class RunningNode:
         ]
 
 
+def chosen_io(config: NodeConfig) -> Literal["io_uring", "epoll"]:
+    """How the node's shards wait for their connections.
+
+    Raises:
+        UsageError: io_uring is asked for, and this machine has none.
+    """
+    if config.io == "epoll":
+        return "epoll"
+    if _kernel.uring_is_usable():
+        return "io_uring"
+    if config.io == "io_uring":
+        raise UsageError(
+            "node.io is 'io_uring', but it does not work here: the kernel has none (6.1 or newer"
+            " is needed), it may not be used (sysctl kernel.io_uring_disabled), or liburing 2.3 or"
+            " newer is not installed; 'auto' takes epoll then"
+        )
+    return "epoll"
+
+
 def node_options(config: NodeConfig) -> _kernel.NodeOptions:
     """The settings as the native node takes them."""
     return _kernel.NodeOptions(
@@ -111,6 +131,7 @@ def node_options(config: NodeConfig) -> _kernel.NodeOptions:
         populate_full=config.populate == "full",
         huge_pages=config.huge_pages,
         spin_us=round(config.spin * 1e6),
+        uring=chosen_io(config) == "io_uring",
         credits=config.credits,
         connection_count_max=config.connections_max,
         connection_bytes_max=config.connection_memory_max,

@@ -135,7 +135,9 @@ class AdminDesk:
             return self._answer_resp(call)
         except Exception as error:
             log.exception("the command %r of %s failed", call.arguments[:2], call.peer)
-            return encode_error(f"ERR internal fault, please report: {type(error).__name__}: {error}")
+            return encode_error(
+                f"ERR internal fault, please report: {type(error).__name__}: {error}"
+            )
 
     def _help(self, _caller: Caller, _payload: Payload) -> Payload:
         return {

@@ -5,10 +5,10 @@ Version 2 has arrays for maps and sets, and bulks for texts with a format.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Union
+from typing import Any, Union
 
 Reply = Union[
-    None, bytes, str, int, Sequence["Reply"], Mapping["Reply", "Reply"], "Set", "Simple", "Verbatim"
+    None, bytes, str, int, Sequence["Reply"], Mapping[Any, "Reply"], "Set", "Simple", "Verbatim"
 ]
 
 

@@ -1,4 +1,4 @@
-"""ACL: pools are the users that Valkey clients see. Secrets are never shown, not as hashes either."""
+"""ACL: pools are the users that Valkey clients see. No secret is shown, nor the hash of one."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -32,8 +32,8 @@ def kill(state: NodeState, request: Request) -> Reply:
     """CLIENT KILL: how many connections were closed, or OK where an address alone was given."""
     words = request.words(2)
     if len(request.arguments) == _ADDRESS_ALONE:
-        found = [each for each in state.connections(request) if each["peer"] == words[0]]
-        if not found or not state.native.kill_connections([each["client_id"] for each in found]):
+        ids = [c["client_id"] for c in state.connections(request) if c["peer"] == words[0]]
+        if not ids or not state.native.kill_connections(ids):
             raise CommandError("ERR No such client")
         return OK
     asked = parse_filter(words, state.visible_pools(request))

@@ -44,7 +44,7 @@ def information(_state: NodeState, _request: Request) -> Reply:
 
 def slots(state: NodeState, request: Request) -> Reply:
     """CLUSTER SLOTS."""
-    node = [_host(state, request), state.native.port, state.id_text, dict[str, Reply]()]
+    node: Reply = [_host(state, request), state.native.port, state.id_text, {}]
     return [[0, _LAST_SLOT, node]]
 
 
@@ -66,9 +66,7 @@ def shards(state: NodeState, request: Request) -> Reply:
 def nodes(state: NodeState, request: Request) -> Reply:
     """CLUSTER NODES; the port of the bus, behind the @, is 0."""
     address = f"{_host(state, request)}:{state.native.port}@0"
-    return Verbatim(
-        f"{state.id_text} {address} myself,master - 0 0 0 connected 0-{_LAST_SLOT}\n"
-    )
+    return Verbatim(f"{state.id_text} {address} myself,master - 0 0 0 connected 0-{_LAST_SLOT}\n")
 
 
 def own_id(state: NodeState, _request: Request) -> Reply:

@@ -1,4 +1,4 @@
-"""INFO's sections about commands. They are kept for all pools together, so tenants don't see them."""
+"""INFO's sections about commands. They are kept for all pools together: not for tenants."""
 
 from kvstrata.store.resp_admin.command_statistics import by_command, error_counts, percentiles
 from kvstrata.store.resp_admin.sections import Fields, Readings

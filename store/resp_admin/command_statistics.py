@@ -32,7 +32,9 @@ def by_command(shards: Sequence[Mapping[str, Any]]) -> dict[str, CommandStatisti
     """The counters of every command that was called, in the order of the table."""
     found: dict[str, CommandStatistics] = {}
     for command in COMMANDS:
-        each = [s["resp_commands"][command.name] for s in shards if command.name in s["resp_commands"]]
+        each = [
+            s["resp_commands"][command.name] for s in shards if command.name in s["resp_commands"]
+        ]
         if each:
             found[command.name] = CommandStatistics(
                 calls=sum(one["calls"] for one in each),
@@ -63,6 +65,4 @@ def cumulative(buckets: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 def percentiles(buckets: Sequence[int]) -> str:
     """As INFO shows them: bounds that hold to a factor of two."""
-    return ",".join(
-        f"p{share:g}={quantile_us(buckets, share / 100):.3f}" for share in PERCENTILES
-    )
+    return ",".join(f"p{share:g}={quantile_us(buckets, share / 100):.3f}" for share in PERCENTILES)

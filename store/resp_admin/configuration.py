@@ -56,9 +56,7 @@ def change(state: NodeState, request: Request) -> Reply:
     return OK
 
 
-def _change_pool(
-    state: NodeState, request: Request, settings: dict[str, Any], name: str
-) -> None:
+def _change_pool(state: NodeState, request: Request, settings: dict[str, Any], name: str) -> None:
     try:
         state.pools.change(request.pool, settings)
     except Error as error:

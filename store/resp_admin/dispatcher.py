@@ -54,12 +54,12 @@ def answer(state: NodeState, request: Request) -> bytes:
 
     What a command may be refused for becomes an error in the reply; nothing else is caught.
     """
+    name = _name(request)
+    if name in _FOR_ADMINS and not request.rights & pools.ADMIN:
+        return encode_error(
+            f"NOPERM User {request.pool} has no permissions to run the '{name}' command"
+        )
     try:
-        name = _name(request)
-        if name in _FOR_ADMINS and not request.rights & pools.ADMIN:
-            raise CommandError(
-                f"NOPERM User {request.pool} has no permissions to run the '{name}' command"
-            )
         return encode(_ANSWERS[name](state, request), request.version)
     except CommandError as error:
         return encode_error(str(error))

@@ -1,4 +1,4 @@
-"""LATENCY: delays of the node's loops, and how long commands took. They are of all pools together."""
+"""LATENCY: delays of the node's loops, and how long commands took; of all pools together."""
 
 from typing import Final
 

@@ -11,8 +11,8 @@ from kvstrata.store.resp_admin.memory_amount import show_memory
 from kvstrata.store.resp_admin.parameters import POLICY_BY_EVICTION
 from kvstrata.store.resp_admin.sections import Fields, Readings
 
-# Clients choose what they use by these. The first is what Valkey itself answers to clients that know
-# no Valkey; the second is the Valkey whose commands and replies ours are compared with.
+# Clients choose what they use by these. The first is what Valkey itself answers to clients that
+# know no Valkey; the second is the Valkey whose commands and replies ours are compared with.
 _REDIS_VERSION: Final = "7.2.4"
 _VALKEY_VERSION: Final = "9.1.0"
 

@@ -1,7 +1,7 @@
 """The parameters that CONFIG shows: each true of this node, and changed where that changes it.
 
-What Valkey has and a node has not (snapshots' schedule apart, which tools ask for to learn that there
-is none) is not listed, so that nobody tunes what does nothing.
+What Valkey has and a node has not is not listed, so that nobody tunes what does nothing; except
+what tools ask for to learn that it is off, such as `save`.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """SLOWLOG: commands that took long, as the native half noted them."""
 
-from typing import Final
+from typing import Any, Final
 
 from kvstrata.store.resp_admin.node_state import NodeState
 from kvstrata.store.resp_admin.request import (
@@ -49,7 +49,7 @@ def reset(state: NodeState, request: Request) -> Reply:
     return OK
 
 
-def _visible(state: NodeState, request: Request) -> list[dict[str, object]]:
+def _visible(state: NodeState, request: Request) -> list[dict[str, Any]]:
     return [
         each
         for each in state.native.slow_commands()

@@ -15,6 +15,9 @@ from kvstrata.store.config import NodeConfig, PoolConfig
 from kvstrata.store.errors import UsageError
 from kvstrata.store.payloads import Payload
 from kvstrata.store.pools import PoolRegistry
+from kvstrata.store.resp_admin import dispatcher
+from kvstrata.store.resp_admin.node_state import NodeState
+from kvstrata.store.resp_admin.request import Request
 
 
 class RunningNode:
@@ -35,6 +38,8 @@ class RunningNode:
         for command in self._commands():
             self.desk.register(command)
         self._started = time.monotonic()
+        state = NodeState(self.native, config, self.pools, _kernel.version(), self._started)
+        self.desk.register_resp(lambda call: dispatcher.answer(state, _request(call)))
         self._stopped = False
         self._process = os.getpid()
         self.native.start()
@@ -138,4 +143,15 @@ def node_options(config: NodeConfig) -> _kernel.NodeOptions:
         buffer_bytes_max=config.buffer_memory_max,
         minimum_rate=config.minimum_rate,
         stall_ms_max=round(config.stall_max * 1000),
+    )
+
+
+def _request(call: _kernel.AdminCall) -> Request:
+    return Request(
+        arguments=tuple(call.arguments),
+        version=call.resp_version,
+        client_id=call.client_id,
+        pool=call.pool,
+        rights=call.rights,
+        peer=call.peer,
     )

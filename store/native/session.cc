@@ -159,7 +159,7 @@ int64_t Session::receive(const std::array<iovec, 2>& vectors) {
 size_t Session::consume(Bytes bytes) {
   size_t used = 0;
   while (!closed_ && !closing_ && used < bytes.size()) {
-    if (used != 0 && shard_->turn_is_long()) {
+    if (used != 0 && shard_->turn_was_long()) {
       shard_->continue_later(this);
       break;
     }
@@ -234,6 +234,7 @@ void Session::on_admin_done(Errand* errand, Status status, Bytes payload) {
 void Session::end_errand() {
   --errand_count_;
   if (closed_) shard_->drop(this);
+  if (!closed_ && closes_when_answered_ && errand_count_ == 0) end_output();
 }
 
 void Session::await(Errand* errand, uint64_t bytes) noexcept {

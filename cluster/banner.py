@@ -9,7 +9,7 @@ from kvstrata.cluster.listening import exposed_endpoints
 from kvstrata.cluster.open_files import REMEDY
 from kvstrata.store import host_memory
 from kvstrata.store.config import LoadedConfig
-from kvstrata.store.node import RunningNode
+from kvstrata.store.node import RunningNode, chosen_io
 from kvstrata.store.units import format_size
 
 log = logging.getLogger(__name__)
@@ -50,6 +50,7 @@ def log_start(
         f" populated {'in full' if config.node.populate == 'full' else 'as it is used'}",
         "huge pages": _huge_pages(memory["huge_pages"], wanted=config.node.huge_pages),
         "connections": _connections(node.config.connections_max, config.node.connections_max),
+        "io": f"{chosen_io(config.node)} ({_origin(loaded, 'node.io')})",
         "spin": f"{config.node.spin * 1e6:g} us before a shard sleeps"
         f" ({_origin(loaded, 'node.spin')})",
         "pools": "; ".join(_pool(name, pool) for name, pool in pools.items()),

@@ -11,7 +11,17 @@ from typing import Annotated
 
 import typer
 
-from kvstrata.cluster.commands import demo, diagnose, measure, node, objects, pools, serve, settings
+from kvstrata.cluster.commands import (
+    demo,
+    diagnose,
+    imports,
+    measure,
+    node,
+    objects,
+    pools,
+    serve,
+    settings,
+)
 from kvstrata.cluster.exit_codes import exit_code
 from kvstrata.store.errors import Error
 
@@ -27,7 +37,7 @@ app = typer.Typer(
     " greeting[/] in another, or with [cyan]kvstrata demo[/].\n\nExit status: 0 done, 1 fault, 2"
     " usage, 3 node unavailable, 4 not found, 5 refused.",
 )
-for group in (serve, demo, node, objects, measure, diagnose, pools, settings):
+for group in (serve, demo, node, objects, imports, measure, diagnose, pools, settings):
     group.register(app)
 
 

@@ -14,11 +14,11 @@ from rich.progress import Progress
 from kvstrata import _kernel
 from kvstrata.cluster.access import settings
 from kvstrata.cluster.exit_codes import NotFoundError
-from kvstrata.cluster.node_view import quantile_us
 from kvstrata.cluster.output import console, facts, print_json
 from kvstrata.store import host_memory, url
 from kvstrata.store.client import Store
 from kvstrata.store.errors import UsageError
+from kvstrata.store.histogram import quantile_us
 from kvstrata.store.statuses import OK, failure
 from kvstrata.store.units import format_size, parse_size
 

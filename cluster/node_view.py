@@ -18,6 +18,7 @@ from kvstrata.cluster.counters import Counters, hit_ratio
 from kvstrata.cluster.output import console, facts, print_json, table
 from kvstrata.store.client import Store
 from kvstrata.store.errors import DeniedError, UsageError
+from kvstrata.store.histogram import merged, quantile_us
 from kvstrata.store.payloads import Payload
 from kvstrata.store.units import format_size, parse_duration
 
@@ -125,20 +126,8 @@ class _Look:
         return found
 
 
-def quantile_us(counts: list[int], share: float) -> float:
-    """The bound that this share of a histogram kept: bucket i holds what took less than 2**i us."""
-    wanted = share * sum(counts)
-    total = 0
-    for power, count in enumerate(counts):
-        total += count
-        if total >= wanted:
-            return float(2**power)
-    return float(2 ** (len(counts) - 1))
-
-
 def _histogram(counters: Counters, kind: str) -> list[int]:
-    shards = (shard["latency"][kind]["buckets"] for shard in counters.shards)
-    return [sum(each) for each in zip(*shards, strict=True)]
+    return merged(shard["latency"][kind]["buckets"] for shard in counters.shards)
 
 
 def _node_facts(node: Payload) -> list[tuple[str, object]]:

@@ -15,6 +15,9 @@ CLOSED: Final = 32  # The connection broke before the outcome was known.
 TIMED_OUT: Final = 33
 
 def version() -> str: ...
+def uring_is_usable() -> bool:
+    """Whether shards can wait for their connections with io_uring on this machine."""
+
 def status_name(status: int) -> str: ...
 def key_slot(key: Buffer) -> int:
     """The slot of a key, 0..16383 (PROTOCOL.md, "Slots and shards")."""
@@ -244,6 +247,7 @@ class NodeOptions:
         populate_full: bool,
         huge_pages: bool,
         spin_us: int,
+        uring: bool,
         credits: int,
         connection_count_max: int,
         connection_bytes_max: int,
@@ -254,7 +258,11 @@ class NodeOptions:
 
 @final
 class AdminCall:
-    """An administrative command parked in the node until `Node.complete` or its deadline."""
+    """An administrative command parked in the node until `Node.complete` or its deadline.
+
+    One of a Valkey client has `arguments`, the whole command with its name first, and is answered
+    with a whole reply in `resp_version`; that is 0 for one of the capsule protocol.
+    """
 
     call_id: int
     name: str
@@ -262,6 +270,9 @@ class AdminCall:
     pool: str
     rights: int
     peer: str
+    arguments: list[bytes]
+    resp_version: int
+    client_id: int
 
 @final
 class Node:
@@ -283,8 +294,44 @@ class Node:
         """
 
     def drop_pool(self, name: str) -> str: ...
-    def statistics(self) -> dict[str, object]:
-        """Counters since start; their names are listed in store/DESIGN.md."""
+    def statistics(self) -> dict[str, Any]:
+        """Counters since start; their names are listed in store/DESIGN.md.
+
+        Each shard has `resp_commands`, by name of those that were called: calls, nanoseconds,
+        failed, rejected, buckets (24, by power of two of a microsecond); and `errors`, how many
+        were answered to Valkey clients, by code.
+        """
+
+    def connections(self) -> list[dict[str, Any]]:
+        """Every open connection of either protocol, asked of the shards within a bound.
+
+        client_id, shard, fd, peer and local (host:port), pool, protocol ("resp" or "capsule"),
+        age_s, idle_s, input_bytes, input_capacity, output_bytes, received_bytes, sent_bytes,
+        commands (how many), name, lib_name, lib_version, last_command (in lower case; a
+        subcommand's as "client|list"), resp_version, multi_count (-1: no MULTI), watch_count,
+        no_evict, no_touch, replies_off.
+        """
+
+    def kill_connections(self, client_ids: Sequence[int]) -> int:
+        """Close connections, each after the replies that are due to it. How many there were."""
+
+    def slow_commands(self) -> list[dict[str, Any]]:
+        """Slow commands of Valkey clients, the newest first: id, time_s (Unix), microseconds,
+        arguments (shortened), peer, name, pool.
+        """
+
+    def clear_slow_commands(self) -> None: ...
+    def set_slow_log(self, threshold_us: int, length_max: int) -> None:
+        """Note commands that take at least so long, or none for -1; at first 10,000 and 128."""
+
+    def latency_spikes(self) -> dict[str, list[tuple[int, int]]]:
+        """By event up to 160 delays, oldest first: Unix second, milliseconds."""
+
+    def clear_latency_spikes(self, events: Sequence[str]) -> int:
+        """Forget the delays of these events. How many of them had any."""
+
+    def set_latency_threshold(self, milliseconds: int) -> None:
+        """Note delays of at least so long, or none for 0, as at first."""
 
     def admin_fileno(self) -> int:
         """Readable while administrative calls wait."""

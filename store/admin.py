@@ -2,7 +2,8 @@
 
 It knows calls and rights, not what the commands do: those are registered by name. Payloads are
 msgpack maps, both ways. A command that administers the node needs the admin right on the pool
-`default`; one that concerns the caller's own pool needs it there.
+`default`; one that concerns the caller's own pool needs it there. Commands of Valkey clients go to
+one answerer, which makes the whole reply.
 """
 
 import logging
@@ -17,10 +18,12 @@ from kvstrata import _kernel
 from kvstrata.store import pools
 from kvstrata.store.errors import DeniedError, Error, UsageError
 from kvstrata.store.payloads import Payload, pack, unpack
+from kvstrata.store.resp_encoding import encode_error
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+RespAnswer = Callable[[_kernel.AdminCall], bytes]
 
 _STOP_S_MAX: Final = 2.0
 
@@ -64,6 +67,7 @@ class AdminDesk:
     def __init__(self, node: _kernel.Node) -> None:
         self._node = node
         self._commands: dict[str, Command] = {}
+        self._answer_resp: RespAnswer = _refuse_resp
         self._wake_read, self._wake_write = os.pipe()
         self._thread = threading.Thread(target=self._serve, name="kvstrata-admin", daemon=True)
         self.register(Command("help", self._help, "read", "list the commands"))
@@ -72,6 +76,10 @@ class AdminDesk:
         """Add a command; two of one name are a fault of the program."""
         assert command.name not in self._commands, command.name
         self._commands[command.name] = command
+
+    def register_resp(self, answer: RespAnswer) -> None:
+        """Let `answer` make the replies to commands of Valkey clients."""
+        self._answer_resp = answer
 
     def start(self) -> None:
         """Begin to answer."""
@@ -90,6 +98,7 @@ class AdminDesk:
             return
         # They refer back to us and the node, whose memory is to go with its last user.
         self._commands.clear()
+        self._answer_resp = _refuse_resp
         os.close(self._wake_read)
         os.close(self._wake_write)
 
@@ -103,6 +112,8 @@ class AdminDesk:
 
     def _answer(self, call: _kernel.AdminCall) -> tuple[int, bytes]:
         """Status and payload. Nothing a command raises may end the thread."""
+        if call.resp_version:
+            return _OK, self._resp_reply(call)
         caller = Caller(call.pool, call.rights, call.peer)
         try:
             command = self._commands.get(call.name)
@@ -118,6 +129,15 @@ class AdminDesk:
         except Exception as error:
             log.exception("the command %s of %s failed", call.name, call.peer)
             return _INTERNAL, _failed(f"{type(error).__name__}: {error}")
+
+    def _resp_reply(self, call: _kernel.AdminCall) -> bytes:
+        try:
+            return self._answer_resp(call)
+        except Exception as error:
+            log.exception("the command %r of %s failed", call.arguments[:2], call.peer)
+            return encode_error(
+                f"ERR internal fault, please report: {type(error).__name__}: {error}"
+            )
 
     def _help(self, _caller: Caller, _payload: Payload) -> Payload:
         return {
@@ -153,6 +173,10 @@ def _check_rights(command: Command, caller: Caller) -> None:
             f"{command.name} needs the {right} right in the pool {caller.pool!r}: connect with a"
             " secret that has it"
         )
+
+
+def _refuse_resp(_call: _kernel.AdminCall) -> bytes:
+    return encode_error("ERR this node does not answer administrative commands")
 
 
 def _unpack(data: bytes) -> Payload:

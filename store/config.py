@@ -110,6 +110,10 @@ class NodeConfig(_Section):
         le=0.01,
         description="Seconds a shard looks for work before it sleeps; 0 sleeps at once.",
     )
+    io: Literal["auto", "io_uring", "epoll"] = Field(
+        default="auto",
+        description="How shards wait for connections; auto takes io_uring where it works.",
+    )
     credits: int = Field(
         default=limits.CREDITS_DEFAULT,
         ge=1,

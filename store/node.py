@@ -6,14 +6,18 @@ signals and membership are the business of whoever runs it.
 
 import os
 import time
-from typing import Self
+from typing import Literal, Self
 
 from kvstrata import _kernel
 from kvstrata.store import admin, limits
 from kvstrata.store.admin import AdminDesk, Caller, Command
 from kvstrata.store.config import NodeConfig, PoolConfig
+from kvstrata.store.errors import UsageError
 from kvstrata.store.payloads import Payload
 from kvstrata.store.pools import PoolRegistry
+from kvstrata.store.resp_admin import dispatcher
+from kvstrata.store.resp_admin.node_state import NodeState
+from kvstrata.store.resp_admin.request import Request
 
 
 class RunningNode:
@@ -34,6 +38,8 @@ class RunningNode:
         for command in self._commands():
             self.desk.register(command)
         self._started = time.monotonic()
+        state = NodeState(self.native, config, self.pools, _kernel.version(), self._started)
+        self.desk.register_resp(lambda call: dispatcher.answer(state, _request(call)))
         self._stopped = False
         self._process = os.getpid()
         self.native.start()
@@ -101,6 +107,25 @@ class RunningNode:
         ]
 
 
+def chosen_io(config: NodeConfig) -> Literal["io_uring", "epoll"]:
+    """How the node's shards wait for their connections.
+
+    Raises:
+        UsageError: io_uring is asked for, and this machine has none.
+    """
+    if config.io == "epoll":
+        return "epoll"
+    if _kernel.uring_is_usable():
+        return "io_uring"
+    if config.io == "io_uring":
+        raise UsageError(
+            "node.io is 'io_uring', but it does not work here: the kernel has none (6.1 or newer"
+            " is needed), it may not be used (sysctl kernel.io_uring_disabled), or liburing 2.3 or"
+            " newer is not installed; 'auto' takes epoll then"
+        )
+    return "epoll"
+
+
 def node_options(config: NodeConfig) -> _kernel.NodeOptions:
     """The settings as the native node takes them."""
     return _kernel.NodeOptions(
@@ -111,10 +136,22 @@ def node_options(config: NodeConfig) -> _kernel.NodeOptions:
         populate_full=config.populate == "full",
         huge_pages=config.huge_pages,
         spin_us=round(config.spin * 1e6),
+        uring=chosen_io(config) == "io_uring",
         credits=config.credits,
         connection_count_max=config.connections_max,
         connection_bytes_max=config.connection_memory_max,
         buffer_bytes_max=config.buffer_memory_max,
         minimum_rate=config.minimum_rate,
         stall_ms_max=round(config.stall_max * 1000),
+    )
+
+
+def _request(call: _kernel.AdminCall) -> Request:
+    return Request(
+        arguments=tuple(call.arguments),
+        version=call.resp_version,
+        client_id=call.client_id,
+        pool=call.pool,
+        rights=call.rights,
+        peer=call.peer,
     )

@@ -2,7 +2,6 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -43,12 +42,17 @@ void keep_alive(const Socket& socket) noexcept {
 
 }  // namespace
 
-Acceptor::Acceptor(Node* node, Shard* shard, int epoll, uint64_t token) noexcept
-    : node_(node), shard_(shard), epoll_(epoll), token_(token) {
+Acceptor::Acceptor(Node* node, Shard* shard) noexcept
+    : node_(node), shard_(shard), watch_(node->listener().fd(), nullptr) {
   watch();
 }
 
 void Acceptor::accept_connections() {
+  accept_some();
+  if (!rests_ && !stopped_) watch();
+}
+
+void Acceptor::accept_some() {
   for (uint32_t count = 0; count < kAcceptsPerTurn; ++count) {
     Socket socket = accept_tcp(node_->listener());
     if (!socket) {
@@ -80,26 +84,22 @@ void Acceptor::deal(Socket socket) {
       [shared, peer](Shard& shard) { shard.adopt(std::move(*shared), peer); });
 }
 
-void Acceptor::watch() noexcept {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = token_;
-  ::epoll_ctl(epoll_, EPOLL_CTL_ADD, node_->listener().fd(), &event);
-}
+void Acceptor::watch() noexcept { shard_->reactor().watch(&watch_, Input::Ready, false); }
 
 // Descriptors have run out, and who waits to be accepted keeps the listener ready: it is left alone
 // until the next tick.
 void Acceptor::rest() noexcept {
   rests_ = true;
-  stop();
+  shard_->reactor().remove(&watch_);
 }
 
 void Acceptor::resume() noexcept {
-  if (std::exchange(rests_, false)) watch();
+  if (std::exchange(rests_, false) && !stopped_) watch();
 }
 
 void Acceptor::stop() noexcept {
-  ::epoll_ctl(epoll_, EPOLL_CTL_DEL, node_->listener().fd(), nullptr);
+  stopped_ = true;
+  shard_->reactor().remove(&watch_);
 }
 
 }  // namespace kvstrata

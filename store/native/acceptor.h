@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "transport/native/reactor.h"
 #include "transport/native/socket.h"
 
 namespace kvstrata {
@@ -12,8 +13,9 @@ class Shard;
 
 class Acceptor {
  public:
-  // Watches the node's listener from now on; `epoll` is the shard's and reports it as `token`.
-  Acceptor(Node* node, Shard* shard, int epoll, uint64_t token) noexcept;
+  // Watches the node's listener from now on.
+  Acceptor(Node* node, Shard* shard) noexcept;
+  const Watch* io_watch() const noexcept { return &watch_; }
 
   // Takes some of those who wait to be accepted.
   void accept_connections();
@@ -24,15 +26,16 @@ class Acceptor {
   bool rests() const noexcept { return rests_; }
 
  private:
+  void accept_some();
   void watch() noexcept;
   void rest() noexcept;
   void deal(Socket socket);
 
   Node* node_;
   Shard* shard_;
-  int epoll_;
-  uint64_t token_;
+  Watch watch_;
   bool rests_ = false;
+  bool stopped_ = false;
 };
 
 }  // namespace kvstrata

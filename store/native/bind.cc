@@ -7,6 +7,7 @@
 #include "store/native/slot.h"
 #include "transport/native/checksum.h"
 #include "transport/native/client_status.h"
+#include "transport/native/reactor.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -35,6 +36,9 @@ NB_MODULE(_kernel, module) {
   // At the end of a forked child its parent's threads still hold what they held: no leak of ours.
   nb::set_leak_warnings(false);
   module.doc() = "The native core of kvstrata.";
+  module.def(
+      "uring_is_usable", [] { return kvstrata::uring_is_usable(); },
+      "Whether shards can wait for their connections with io_uring here.");
   module.def(
       "version", [] { return KVSTRATA_VERSION; }, "Version of the package this was built from.");
   module.def("status_name", status_name, "status"_a);

@@ -214,6 +214,7 @@ NodeOptions make_options(const nb::kwargs& arguments) {
   options.memory_bytes = number("memory_bytes");
   options.populate_full = flag("populate_full");
   options.huge_pages = flag("huge_pages");
+  options.reactor = flag("uring") ? ReactorKind::Uring : ReactorKind::Epoll;
   options.spin_us = nb::cast<uint32_t>(arguments["spin_us"]);
   options.credits = nb::cast<uint32_t>(arguments["credits"]);
   options.connection_count_max = nb::cast<uint32_t>(arguments["connection_count_max"]);

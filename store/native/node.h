@@ -15,6 +15,7 @@
 #include "store/native/statistics.h"
 #include "tiering/native/segment_pool.h"
 #include "transport/native/hello.h"
+#include "transport/native/reactor.h"
 #include "transport/native/socket.h"
 
 namespace kvstrata {
@@ -29,6 +30,7 @@ struct NodeOptions {
   bool populate_full = false;
   bool huge_pages = true;
   uint32_t spin_us = 0;
+  ReactorKind reactor = ReactorKind::Epoll;
   uint32_t credits = 0;
   uint32_t connection_count_max = 0;
   uint64_t connection_bytes_max =

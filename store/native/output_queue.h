@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "store/native/command.h"
@@ -30,6 +31,15 @@ class OutputQueue {
   uint64_t pinned_bytes() const noexcept { return pinned_bytes_; }
   uint64_t owned_bytes() const noexcept { return bytes_.size() - sent_bytes_; }
 
+  // Nothing but a few bytes of its own, none of them sent: `take` moves them out.
+  bool is_small() const noexcept {
+    return parts_.empty() && sent_bytes_ == 0 && bytes_.size() <= kSmallBytes;
+  }
+  void take(ByteBuffer* bytes) noexcept {
+    bytes->clear();
+    std::swap(*bytes, bytes_);
+  }
+
   // Sends up to `limit_bytes` without waiting. Returns bytes sent, or -1 with errno. Extents that
   // were sent whole are appended to `released`.
   int64_t flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent>* released);
@@ -37,6 +47,8 @@ class OutputQueue {
   void discard(std::vector<OwnedExtent>* released);
 
  private:
+  static constexpr size_t kSmallBytes = 64 * 1024;
+
   struct Part {
     size_t bytes_before;  // Of bytes_, that precede it.
     const std::byte* data;

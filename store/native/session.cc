@@ -19,12 +19,16 @@ namespace {
 constexpr uint64_t kBulkBytes = 128 * 1024;
 constexpr size_t kReadBytesMin = 16 * 1024;
 constexpr size_t kSmallInputBytes = 32 * 1024;
+constexpr size_t kInFlightBytesKept = 4096;
+// So much of a value is received straight into its place.
+constexpr uint64_t kReadyBytesMin = 16 * 1024;
 
 }  // namespace
 
 Session::Session(Shard* shard, Socket socket, std::string peer)
     : shard_(shard),
       socket_(std::move(socket)),
+      watch_(socket_.fd(), this),
       peer_(std::move(peer)),
       client_id_(shard->node().next_client_id()),
       begin_ns_(shard->now_ns()),
@@ -39,6 +43,60 @@ void Session::on_readable() {
     if (!read_once() || shard_->turn_is_long()) break;
   }
   if (!closed_) flush();
+}
+
+void Session::on_received(Bytes bytes, int32_t result) {
+  if (result <= 0) {
+    if (!is_broken(result)) flush();
+    return;
+  }
+  note_received(bytes.size());
+  if (input_.empty() && !continue_due && !paused()) {
+    keep_unread(bytes.subspan(consume(bytes)));
+  } else {
+    input_.append(bytes);
+    if (account_input() && !continue_due && !paused()) consume_input();
+  }
+  if (!closed_) flush();
+}
+
+// True if the connection ended, and is closed. To have no buffer for what comes is no end.
+bool Session::is_broken(int32_t result) noexcept {
+  bool goes_on = result > 0 || result == -EAGAIN || result == -EINTR || result == -ENOBUFS;
+  if (!goes_on) close();
+  return !goes_on;
+}
+
+void Session::on_sent(int32_t result) {
+  if (is_broken(result)) return;
+  auto count = static_cast<size_t>(std::max(result, 0));
+  note_sent(count);
+  in_flight_at_ += count;
+  if (in_flight_at_ < in_flight_.size()) {
+    shard_->reactor().send(&watch_, in_flight_.view().subspan(in_flight_at_));
+    return;
+  }
+  in_flight_at_ = 0;
+  if (in_flight_.capacity() > kInFlightBytesKept) {
+    in_flight_.release_memory();
+  } else {
+    in_flight_.clear();
+  }
+  flush();
+}
+
+void Session::note_received(size_t bytes) noexcept {
+  progress_bytes_ += bytes;
+  received_bytes_ += bytes;
+  heard_ns_ = shard_->now_ns();
+  shard_->statistics().received_bytes.add(bytes);
+  if (data_left() > kBulkBytes) shard_->note_bulk();
+}
+
+void Session::note_sent(size_t bytes) noexcept {
+  progress_bytes_ += bytes;
+  sent_bytes_ += bytes;
+  shard_->statistics().sent_bytes.add(bytes);
 }
 
 // Returns true if more may be there to be read at once.
@@ -90,11 +148,7 @@ int64_t Session::receive(const std::array<iovec, 2>& vectors) {
   message.msg_iovlen = vectors[1].iov_len == 0 ? 1 : 2;
   ssize_t count = ::recvmsg(socket_.fd(), &message, MSG_DONTWAIT);
   if (count > 0) {
-    progress_bytes_ += static_cast<uint64_t>(count);
-    received_bytes_ += static_cast<uint64_t>(count);
-    heard_ns_ = shard_->now_ns();
-    shard_->statistics().received_bytes.add(static_cast<uint64_t>(count));
-    if (data_left() > kBulkBytes) shard_->note_bulk();
+    note_received(static_cast<size_t>(count));
   } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
     close();
   }
@@ -211,8 +265,9 @@ void Session::on_hang_up() {
 
 void Session::flush() {
   if (closed_ || !send_output()) return;
-  if (!output_.empty()) shard_->note_bulk();
-  if (output_.empty() && closing_) {
+  bool waits_for_sent = !in_flight_.empty();
+  if (!output_.empty() && !waits_for_sent) shard_->note_bulk();
+  if (output_.empty() && !waits_for_sent && closing_) {
     // The peer's end of the stream, or the stall limit, closes it: to close over unread input would
     // be a reset, which may overtake the last word.
     ::shutdown(socket_.fd(), SHUT_WR);
@@ -222,7 +277,16 @@ void Session::flush() {
   if (output_full_ && has_room()) go_on_after_output();
   if (closed_) return;
   watch();
-  if (!output_.empty() && !socket_full_) shard_->flush_later(this);
+  if (!output_.empty() && !socket_full_ && in_flight_.empty()) shard_->flush_later(this);
+}
+
+// Small output goes with the loop's next system call. False if there is more than that.
+bool Session::hand_to_reactor() {
+  if (!in_flight_.empty()) return true;  // When it is sent, the output follows.
+  if (!shard_->reactor().sends() || !output_.is_small() || output_.empty()) return false;
+  output_.take(&in_flight_);
+  shard_->reactor().send(&watch_, in_flight_.view());
+  return true;
 }
 
 // Sends until the socket takes no more or the turn is long. False if the connection broke.
@@ -230,6 +294,7 @@ bool Session::send_output() {
   std::vector<OwnedExtent> released;
   uint64_t sent_now = 0;
   socket_full_ = false;
+  if (hand_to_reactor()) return true;
   while (!output_.empty() && !socket_full_ && (sent_now == 0 || !shard_->turn_is_long())) {
     uint64_t step = shard_->step_bytes();
     uint64_t due = std::min(step, output_.pinned_bytes() + output_.owned_bytes());
@@ -244,9 +309,7 @@ bool Session::send_output() {
     sent_now += static_cast<uint64_t>(std::max<int64_t>(sent, 0));
   }
   shard_->release(&released);
-  progress_bytes_ += sent_now;
-  sent_bytes_ += sent_now;
-  shard_->statistics().sent_bytes.add(sent_now);
+  note_sent(sent_now);
   return true;
 }
 
@@ -257,14 +320,11 @@ void Session::go_on_after_output() {
   if (!closed_ && !output_.empty()) shard_->flush_later(this);
 }
 
-// Tells epoll what this connection waits for, when that has changed.
+// Tells the reactor what this connection waits for.
 void Session::watch() noexcept {
-  bool input = !paused();
-  bool output = !output_.empty() && socket_full_;
-  if (input == watches_input_ && output == watches_output_) return;
-  watches_input_ = input;
-  watches_output_ = output;
-  shard_->watch_output(this, input, output);
+  Input input = data_left() > kReadyBytesMin ? Input::Ready : Input::Bytes;
+  if (paused() || continue_due) input = Input::None;
+  shard_->reactor().watch(&watch_, input, !output_.empty() && socket_full_);
 }
 
 bool Session::paused() const noexcept {
@@ -274,15 +334,17 @@ bool Session::paused() const noexcept {
 }
 
 bool Session::has_room() const noexcept {
-  uint64_t bytes = output_.pinned_bytes() + output_.owned_bytes() + awaited_bytes_;
+  uint64_t bytes =
+      output_.pinned_bytes() + output_.owned_bytes() + in_flight_.size() + awaited_bytes_;
   return bytes < shard_->node().connection_bytes_max();
 }
 
 bool Session::is_stalled(uint64_t now_ns) noexcept {
   bool greeted = protocol_ != nullptr && protocol_->is_greeted();
   bool owes = protocol_ != nullptr && protocol_->owes_data();
-  bool waits = owes || !output_.empty() || !greeted || !input_.empty() || closing_;
-  if (!waits || (greeted && protocol_->is_paused() && output_.empty())) {
+  bool owed = !output_.empty() || !in_flight_.empty();
+  bool waits = owes || owed || !greeted || !input_.empty() || closing_;
+  if (!waits || (greeted && protocol_->is_paused() && !owed)) {
     progress_ns_ = now_ns;
     progress_seen_ = progress_bytes_;
     return false;
@@ -309,14 +371,15 @@ void Session::describe(ConnectionReport* report) const {
   report->idle_ms = (now_ns - heard_ns_) / 1'000'000;
   report->input_bytes = input_.size();
   report->input_capacity = input_.capacity();
-  report->output_bytes = output_.pinned_bytes() + output_.owned_bytes();
+  report->output_bytes = output_.pinned_bytes() + output_.owned_bytes() + in_flight_.size();
   report->received_bytes = received_bytes_;
   report->sent_bytes = sent_bytes_;
   if (protocol_ != nullptr) protocol_->describe(report);
 }
 
 bool Session::is_drained() noexcept {
-  return errand_count_ == 0 && output_.empty() && (protocol_ == nullptr || protocol_->is_idle());
+  return errand_count_ == 0 && output_.empty() && in_flight_.empty() &&
+         (protocol_ == nullptr || protocol_->is_idle());
 }
 
 Socket Session::take_socket() noexcept {
@@ -334,7 +397,11 @@ void Session::close() noexcept {
   output_.discard(&released);
   shard_->release(&released);
   if (protocol_ != nullptr) protocol_->on_closed();
-  socket_.close();
+  if (watch_.is_quiet()) {
+    socket_.close();
+  } else {
+    ::shutdown(socket_.fd(), SHUT_RDWR);  // What is under way ends with it.
+  }
 }
 
 }  // namespace kvstrata

@@ -17,6 +17,7 @@
 #include "store/native/output_queue.h"
 #include "store/native/protocol.h"
 #include "transport/native/hello.h"
+#include "transport/native/reactor.h"
 #include "transport/native/socket.h"
 
 namespace kvstrata {
@@ -28,7 +29,9 @@ class Session {
   Session(Shard* shard, Socket socket, std::string peer);
   ~Session();
 
-  int fd() const noexcept { return socket_.fd(); }
+  // Begins to listen to the peer.
+  void open() { watch(); }
+  Watch* io_watch() noexcept { return &watch_; }
   const std::string& peer() const noexcept { return peer_; }
   // A number that no other connection of the node has had.
   uint64_t client_id() const noexcept { return client_id_; }
@@ -41,6 +44,9 @@ class Session {
 
   void on_readable();
   void on_writable() { flush(); }
+  // The reactor has received or sent for it: bytes, or 0 at the end, or -errno.
+  void on_received(Bytes bytes, int32_t result);
+  void on_sent(int32_t result);
   // The connection is broken, or closed from both sides: nobody is there to be answered.
   void on_hang_up();
   void on_work_done(const Work& work);
@@ -61,7 +67,7 @@ class Session {
   bool moved() const noexcept { return moved_; }
   bool closed() const noexcept { return closed_; }
   // Closed, and nothing of it travels any more.
-  bool finished() const noexcept { return closed_ && errand_count_ == 0; }
+  bool finished() const noexcept { return closed_ && errand_count_ == 0 && watch_.is_quiet(); }
 
   // For its protocol.
   OutputQueue& output() noexcept { return output_; }
@@ -89,6 +95,10 @@ class Session {
  private:
   bool read_once();
   bool send_output();
+  bool hand_to_reactor();
+  bool is_broken(int32_t result) noexcept;
+  void note_received(size_t bytes) noexcept;
+  void note_sent(size_t bytes) noexcept;
   bool read_data();
   int64_t receive(const std::array<iovec, 2>& vectors);
   size_t consume(Bytes bytes);
@@ -104,20 +114,21 @@ class Session {
 
   Shard* shard_;
   Socket socket_;
+  Watch watch_;
   std::string peer_;
   uint64_t client_id_;
   std::unique_ptr<Protocol> protocol_;  // Null until the first byte.
   bool closed_ = false;
-  bool moved_ = false;    // Another session has the connection now.
-  bool closing_ = false;  // The output is the last; input is dropped.
-  bool watches_input_ = true;
-  bool watches_output_ = false;
+  bool moved_ = false;        // Another session has the connection now.
+  bool closing_ = false;      // The output is the last; input is dropped.
   bool socket_full_ = false;  // It took less than it was offered.
   bool output_full_ = false;  // The protocol waits until the output has room.
   uint32_t errand_count_ = 0;
   ByteBuffer input_;              // An incomplete command, or what came while paused.
   uint64_t accounted_bytes_ = 0;  // Of the input, with the node.
   OutputQueue output_;
+  ByteBuffer in_flight_;        // What the reactor sends, before all of the output.
+  size_t in_flight_at_ = 0;     // Of it, already sent.
   uint64_t awaited_bytes_ = 0;  // Output that is being made by other shards, at most.
 
   uint64_t begin_ns_;

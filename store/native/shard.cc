@@ -1,7 +1,6 @@
 #include "store/native/shard.h"
 
 #include <pthread.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,12 +14,7 @@ namespace kvstrata {
 
 namespace {
 
-// What an epoll event is about: a session's address, or one of these.
-constexpr uint64_t kListenerToken = 0;
-constexpr uint64_t kMailboxToken = 1;
-
 constexpr size_t kReadBufferBytes = 32 * 1024;
-constexpr int kEventCount = 64;
 constexpr uint64_t kTickNs = 100'000'000;
 constexpr int kIdleMs = 1000;
 constexpr int kMemoryWaitMs = 1;  // While other shards make room.
@@ -41,25 +35,16 @@ uint64_t wall_clock_ms() noexcept {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 }
 
-void watch_descriptor(int epoll, int fd, uint64_t token) noexcept {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = token;
-  ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
-}
-
 }  // namespace
 
 Shard::Shard(Node* node, uint32_t index)
     : node_(node),
       index_(index),
       store_(node->segments(), node->hash_seed(), node->shard_count(), &statistics_),
-      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      mailbox_watch_(mailbox_.fd(), nullptr),
       read_buffer_(kReadBufferBytes),
       releases_(node->shard_count()),
       spin_(uint64_t{node->options().spin_us} * 1000) {
-  watch_descriptor(epoll_, mailbox_.fd(), kMailboxToken);
-  if (index_ == 0) acceptor_.emplace(node, this, epoll_, kListenerToken);
   now_ns_ = TurnWatch::monotonic_ns();
   store_.set_clock(wall_clock_ms());
 }
@@ -67,7 +52,6 @@ Shard::Shard(Node* node, uint32_t index)
 Shard::~Shard() {
   join();
   sessions_.clear();
-  ::close(epoll_);
 }
 
 void Shard::start() {
@@ -90,27 +74,37 @@ void Shard::join() {
 }
 
 void Shard::run() {
+  if (node_->options().reactor == ReactorKind::Uring) reactor_ = make_uring_reactor();
+  if (reactor_ == nullptr) reactor_ = make_epoll_reactor();
+  reactor_->watch(&mailbox_watch_, Input::Ready, false);
+  if (index_ == 0) acceptor_.emplace(node_, this);
   while (!stop_is_due()) turn(wait());
 }
 
 uint32_t Shard::wait() {
-  std::array<epoll_event, kEventCount> events;
-  bool idle = !maintenance_due_ && !progressing_ && continue_due_.empty() && flush_due_.empty();
-  bool may_sleep = idle && !spin_.open(now_ns_) && mailbox_.may_sleep();
-  int count = ::epoll_wait(epoll_, events.data(), kEventCount, may_sleep ? timeout_ms() : 0);
-  mailbox_.awake();
-  if (count == 0 && idle && !may_sleep) give_way();
+  if (next_event_ == event_count_) fetch_events();
   now_ns_ = TurnWatch::monotonic_ns();
   watch_.begin(now_ns_);
   store_.set_clock(wall_clock_ms());
   letters_seen_ = mailbox_.has_letters();
   if (letters_seen_) mailbox_.deliver(*this, [this] { return turn_is_long(); });
-  if (count <= 0) return 0;
-  for (int index = 0; index < count; ++index) {
-    handle(events[index].data.u64, events[index].events);
+  size_t first = next_event_;
+  while (next_event_ < event_count_) {
+    const IoEvent& event = events_[next_event_++];
+    handle(event);
+    reactor_->finish(event);
     if (turn_is_long()) break;
   }
-  return static_cast<uint32_t>(count);
+  return static_cast<uint32_t>(next_event_ - first);
+}
+
+void Shard::fetch_events() {
+  bool idle = !maintenance_due_ && !progressing_ && continue_due_.empty() && flush_due_.empty();
+  bool may_sleep = idle && !spin_.open(now_ns_) && mailbox_.may_sleep();
+  next_event_ = 0;
+  event_count_ = reactor_->wait(events_, may_sleep ? timeout_ms() : 0, may_sleep);
+  mailbox_.awake();
+  if (event_count_ == 0 && idle && !may_sleep) give_way();
 }
 
 void Shard::turn(uint32_t event_count) {
@@ -121,7 +115,8 @@ void Shard::turn(uint32_t event_count) {
   if (!waiting_.empty()) retry_waiting();
   if (maintenance_due_ || now_ns_ >= next_tick_ns_) tick();
   send_releases();
-  if (reap_due_) reap();
+  // Events that wait may be about those that would go.
+  if (reap_due_ && next_event_ == event_count_) reap();
   uint64_t end_ns = TurnWatch::monotonic_ns();
   statistics_.loop_turns.add();
   bool bulk = bulk_;
@@ -133,30 +128,43 @@ void Shard::turn(uint32_t event_count) {
   if (bulk) give_way();
 }
 
-void Shard::handle(uint64_t token, uint32_t events) {
-  if (token == kListenerToken) {
-    acceptor_->accept_connections();
-    return;
-  }
-  if (token == kMailboxToken) {
+void Shard::handle(const IoEvent& event) {
+  if (event.watch == &mailbox_watch_) {
     mailbox_.clear_wake();
+    reactor_->watch(&mailbox_watch_, Input::Ready, false);
+  } else if (acceptor_ && event.watch == acceptor_->io_watch()) {
+    acceptor_->accept_connections();
+  } else {
+    handle(static_cast<Session*>(event.watch->owner()), event);
+  }
+}
+
+void Shard::handle(Session* session, const IoEvent& event) {
+  if (session->closed()) {
+    reap_due_ = true;  // It may have waited for this.
     return;
   }
-  auto* session = reinterpret_cast<Session*>(token);
-  if (session->closed()) return;  // By an earlier event of this turn.
+  if (event.sent) {
+    session->on_sent(event.result);
+    return;
+  }
   note_served(session);
-  if ((events & EPOLLOUT) != 0) session->on_writable();
+  if (event.received) {
+    session->on_received(event.bytes, event.result);
+    return;
+  }
+  if (event.writable) session->on_writable();
   if (session->closed()) return;
-  if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
+  if (event.hung_up) {
     session->on_hang_up();
-  } else if ((events & EPOLLIN) != 0) {
+  } else if (event.readable) {
     session->on_readable();
   }
 }
 
 void Shard::adopt(Socket socket, std::string peer) {
   auto session = std::make_unique<Session>(this, std::move(socket), std::move(peer));
-  watch_descriptor(epoll_, session->fd(), reinterpret_cast<uint64_t>(session.get()));
+  session->open();
   sessions_.push_back(std::move(session));
   statistics_.connections_open.add();
 }
@@ -339,13 +347,6 @@ void Shard::flush_sessions() {
   flush_due_.erase(flush_due_.begin(), flush_due_.begin() + static_cast<ptrdiff_t>(done));
 }
 
-void Shard::watch_output(Session* session, bool input, bool output) noexcept {
-  epoll_event event{};
-  event.events = (input ? uint32_t{EPOLLIN} : 0u) | (output ? uint32_t{EPOLLOUT} : 0u);
-  event.data.u64 = reinterpret_cast<uint64_t>(session);
-  ::epoll_ctl(epoll_, EPOLL_CTL_MOD, session->fd(), &event);
-}
-
 void Shard::release(std::vector<OwnedExtent>* extents) {
   for (const OwnedExtent& owned : *extents) {
     if (owned.shard == index_) {
@@ -397,7 +398,7 @@ void Shard::expire_admin_calls() {
 }
 
 void Shard::drop(Session* session) noexcept {
-  if (session->fd() >= 0) ::epoll_ctl(epoll_, EPOLL_CTL_DEL, session->fd(), nullptr);
+  reactor_->remove(session->io_watch());
   reap_due_ = true;
 }
 

@@ -1,7 +1,8 @@
-// A shard: one thread, one epoll, the objects it owns and the sessions it serves. Shares nothing
+// A shard: one thread, one reactor, the objects it owns and the sessions it serves. Shares nothing
 // with the others but mailboxes.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "store/native/spin_gate.h"
 #include "store/native/statistics.h"
 #include "store/native/turn_watch.h"
+#include "transport/native/reactor.h"
 
 namespace kvstrata {
 
@@ -65,7 +67,7 @@ class Shard {
   void continue_later(Session* session);
   // Whether this turn has done its share: what is left goes into the next one.
   bool turn_is_long() const noexcept;
-  void watch_output(Session* session, bool input, bool output) noexcept;
+  Reactor& reactor() noexcept { return *reactor_; }
   void release(std::vector<OwnedExtent>* extents);
   void hand_over(Session* session, uint32_t shard, const ClientHello& hello, Bytes unread);
   void adopt(Socket socket, std::string peer);
@@ -83,8 +85,10 @@ class Shard {
  private:
   void run();
   uint32_t wait();
+  void fetch_events();
   void turn(uint32_t event_count);
-  void handle(uint64_t token, uint32_t events);
+  void handle(const IoEvent& event);
+  void handle(Session* session, const IoEvent& event);
   void note_served(const Session* session) noexcept;
   void flush_sessions();
   void continue_sessions();
@@ -106,7 +110,11 @@ class Shard {
   ShardStatistics statistics_;
   ObjectStore store_;
   Mailbox<Shard> mailbox_;
-  int epoll_ = -1;
+  std::unique_ptr<Reactor> reactor_;  // Made on the shard's thread.
+  Watch mailbox_watch_;
+  std::array<IoEvent, 64> events_;
+  size_t event_count_ = 0;
+  size_t next_event_ = 0;             // Those from here on wait for the next turn.
   std::optional<Acceptor> acceptor_;  // The first shard's.
   std::thread thread_;
   std::vector<std::byte> read_buffer_;

@@ -1,25 +1,11 @@
 """What COMMAND INFO and COMMAND DOCS answer about one command, as bytes of RESP2 or RESP3."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from kvstrata.store.resp_commands.command import Command, Keys
 from kvstrata.store.resp_commands.syntax import Argument, read_syntax
-
-
-@dataclass(frozen=True, slots=True)
-class Simple:
-    """A simple string."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Set:
-    """A set; of what it holds, version 2 makes an array."""
-
-    items: list[Any]
+from kvstrata.store.resp_encoding import Set, Simple, encode
 
 
 def _words(words: Iterable[str]) -> Set:
@@ -34,28 +20,6 @@ def info_reply(command: Command, inner: Iterable[Command], version: int) -> byte
 def docs_reply(command: Command, inner: Iterable[Command], version: int) -> bytes:
     """Return the name and the entry of COMMAND DOCS."""
     return encode(command.name, version) + encode(_docs(command, inner), version)
-
-
-def encode(value: Any, version: int) -> bytes:  # noqa: ANN401
-    """Encode str, int, list, dict, Set or Simple; version 2 has arrays for maps and sets."""
-    match value:
-        case str():
-            return b"$%d\r\n%b\r\n" % (len(value), value.encode("ascii"))
-        case int():
-            return b":%d\r\n" % value
-        case list():
-            return b"*%d\r\n" % len(value) + b"".join(encode(each, version) for each in value)
-        case dict():
-            head = b"*%d\r\n" % (2 * len(value)) if version == 2 else b"%%%d\r\n" % len(value)
-            return head + b"".join(
-                encode(key, version) + encode(inner, version) for key, inner in value.items()
-            )
-        case Set(items):
-            head = b"%b%d\r\n" % (b"*" if version == 2 else b"~", len(items))
-            return head + b"".join(encode(each, version) for each in items)
-        case Simple(text):
-            return b"+%b\r\n" % text.encode("ascii")
-    raise TypeError(f"no form in RESP for {value!r}")
 
 
 def _info(command: Command, inner: Iterable[Command]) -> list[Any]:

@@ -332,7 +332,12 @@ SEEING_EXPIRED: Final = {
 # A node's transactions are without them.
 WITHOUT: Final = {
     *("KEYS", "SCAN", "DBSIZE", "RANDOMKEY", "FLUSHDB", "FLUSHALL", "HELLO", "AUTH"),
-    *("CLUSTER COUNTKEYSINSLOT", "CLUSTER GETKEYSINSLOT"),
+    *("CLUSTER COUNTKEYSINSLOT", "CLUSTER GETKEYSINSLOT", "CLUSTER INFO", "CLUSTER LINKS"),
+    *("CLUSTER SLOTS", "CLUSTER SHARDS", "CLUSTER NODES", "CLUSTER MYID"),
+    *("CLIENT INFO", "CLIENT LIST", "CLIENT KILL", "COMMAND LIST", "INFO", "WAIT"),
+    *("CONFIG GET", "CONFIG SET", "ACL WHOAMI", "ACL LIST", "ACL CAT", "ACL GETUSER"),
+    *("SLOWLOG GET", "SLOWLOG LEN", "SLOWLOG RESET"),
+    *("LATENCY LATEST", "LATENCY HISTORY", "LATENCY HISTOGRAM", "LATENCY RESET"),
 }
 # Where one server refuses keys of several slots, or of several shards, and the other does not, they
 # would hold different keys afterwards. So these get no words by chance for keys.
@@ -341,17 +346,6 @@ OF_ONE_SHARD: Final = {"MSETNX", "MSETEX"}
 # Valkey takes what follows a zero byte unseen.
 OF_NAMES: Final = {"CLIENT SETNAME", "CLIENT SETINFO", "HELLO"}
 ENDING: Final = {"EXEC", "DISCARD", "RESET", "QUIT"}
-
-
-# Their figures are each server's own: test_administrative_forms compares what can be.
-ADMINISTRATIVE: Final = {
-    *("CLIENT INFO", "CLIENT LIST", "CLIENT KILL", "COMMAND LIST", "INFO", "WAIT"),
-    *("CONFIG GET", "CONFIG SET", "ACL WHOAMI", "ACL LIST", "ACL CAT", "ACL GETUSER"),
-    *("SLOWLOG GET", "SLOWLOG LEN", "SLOWLOG RESET"),
-    *("LATENCY LATEST", "LATENCY HISTORY", "LATENCY HISTOGRAM", "LATENCY RESET"),
-    *("CLUSTER INFO", "CLUSTER SLOTS", "CLUSTER SHARDS", "CLUSTER NODES", "CLUSTER MYID"),
-    "CLUSTER LINKS",
-}
 
 
 def in_turn(name: str, within: bool) -> str:
@@ -373,9 +367,7 @@ def sequence(
     With `tagged`, all keys are of one slot.
     """
     words = Words(seed, tagged=tagged)
-    commands = {
-        name: made for table in tables for name, made in table.items() if name not in ADMINISTRATIVE
-    }
+    commands = {name: made for table in tables for name, made in table.items()}
     weights = [weight for weight, _ in commands.values()]
     within = [False] * clients
     steps: list[Step] = []

@@ -1,13 +1,17 @@
 """A Valkey, and a node that is compared with it."""
 
 from collections.abc import Iterator
+from typing import Final
 
 import pytest
 
+from kvstrata.store.config import NodeConfig, PoolConfig
+from kvstrata.store.node import RunningNode
 from tests.differential.comparison import DOCUMENT, known_differences
 from tests.differential.run import Comparison
 from tests.differential.valkey import find_valkey, valkey_server
-from tests.e2e.nodes import attacked_node
+
+MIB: Final = 1 << 20
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -24,7 +28,8 @@ def valkey_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 @pytest.fixture(scope="module", params=[1, 3], ids=["one-shard", "three-shards"])
 def node_port(request: pytest.FixtureRequest) -> Iterator[int]:
-    with attacked_node(shard_count=request.param) as node:
+    config = NodeConfig(port=0, shards=request.param, memory=64 * MIB, spin=0, huge_pages=False)
+    with RunningNode(config, {"default": PoolConfig()}) as node:
         yield node.port
 
 

@@ -23,7 +23,7 @@ constexpr size_t kStagedSentMax = 256 * 1024;  // Then the rest moves to the fro
 void SendQueue::push_staged(Transfer* transfer, size_t count) {
   byte_count_ += count;
   if (!segments_.empty() && segments_.back().transfer == transfer &&
-      segments_.back().memory == nullptr) {
+      segments_.back().memory == nullptr && segments_.back().file == nullptr) {
     segments_.back().size += count;
     return;
   }

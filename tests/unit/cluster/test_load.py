@@ -8,8 +8,8 @@ import pytest
 
 from kvstrata.cluster import load
 from kvstrata.cluster.exit_codes import NotFoundError
-from kvstrata.cluster.node_view import quantile_us
 from kvstrata.store.errors import DeniedError, UsageError
+from kvstrata.store.histogram import quantile_us
 from kvstrata.store.local import LocalStore, local
 
 

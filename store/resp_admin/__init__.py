@@ -1,0 +1,1 @@
+"""Commands of Valkey clients that are answered in Python, off the data path."""

@@ -361,6 +361,7 @@ CommitOutcome ObjectStore::commit_append(Partition& partition, Location location
   RecordView record = view(location);
   if (present == 0) return publish(partition, location, hash, 0, WriteResult::Created);
   record.set_expiry_ms(view(present).expiry_ms());
+  record.header().was_appended = true;
   CommitOutcome outcome = publish(partition, location, hash, present, WriteResult::Appended);
   if (outcome.status != Status::Ok || !record.has(kIsChunked)) return outcome;
   for (uint32_t index = 0; index < at / limits::kChunkBytes; ++index) {

@@ -21,8 +21,11 @@ struct RespProtocol::Transaction {
   RespCall* call = nullptr;  // Its parts are the commands that wait.
   bool is_open = false;      // After MULTI.
   bool is_broken = false;    // EXEC will refuse.
-  bool has_slot = false;
+  bool has_slot = false;     // Of the commands' keys,
+  bool has_slots = false;    // or several: EXEC will refuse.
   uint16_t slot = 0;
+  bool has_shard = false;  // Of these keys and those that are watched.
+  uint32_t shard = 0;
   std::vector<RespWatch> watches;
 };
 
@@ -113,9 +116,19 @@ constexpr RespRoute route_of(RespCommandId id) noexcept {
 
 // Within a transaction, that is.
 constexpr bool acts_at_once(RespCommandId id) noexcept {
-  return id == RespCommandId::Multi || id == RespCommandId::Exec || id == RespCommandId::Discard ||
-         id == RespCommandId::Watch || id == RespCommandId::Quit || id == RespCommandId::Reset;
+  return id == RespCommandId::Exec || id == RespCommandId::Discard || id == RespCommandId::Quit ||
+         id == RespCommandId::Reset;
 }
+
+// Not those that change what its other commands mean, nor those that other shards take part in.
+constexpr bool fits_transaction(RespCommandId id) noexcept {
+  RespRoute route = route_of(id);
+  return route == RespRoute::Keyed || (route == RespRoute::Connection &&
+                                       id != RespCommandId::Hello && id != RespCommandId::Auth);
+}
+
+// Why a command cannot be part of one.
+std::string not_in_transaction(const RespCommand& command);
 
 constexpr bool has_subcommands(RespCommandId id) noexcept {
   switch (id) {

@@ -50,6 +50,11 @@ class Words:
     def some_keys(self, count_max: int = 4) -> list[bytes]:
         return [self.key() for _ in range(self.random.randint(1, count_max))]
 
+    def keys_of_one_slot(self) -> list[bytes]:
+        if self.chance(0.5):
+            return [self.key()]
+        return [self.one(b"{t}1", b"{t}2") for _ in range(self.random.randint(1, 3))]
+
     def value(self) -> bytes:
         return self.random.choice(VALUES)
 

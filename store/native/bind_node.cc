@@ -87,6 +87,15 @@ nb::dict resp_commands_of(const ShardStatistics& shard) {
   return commands;
 }
 
+nb::dict resp_errors_of(const ShardStatistics& shard) {
+  nb::dict errors;
+  for (const auto& [code, count] : shard.resp_errors.counts()) {
+    errors[nb::steal<nb::str>(PyUnicode_DecodeUTF8(
+        code.data(), static_cast<Py_ssize_t>(code.size()), "backslashreplace"))] = count;
+  }
+  return errors;
+}
+
 nb::dict report_of(const ConnectionReport& report) {
   nb::dict each;
   each["client_id"] = report.client_id;
@@ -180,6 +189,7 @@ nb::dict statistics(const Node& node) {
     add_counters(kShardCounters, std::array{shard}, &each);
     each["latency"] = latency_of(*shard);
     each["resp_commands"] = resp_commands_of(*shard);
+    each["errors"] = resp_errors_of(*shard);
     shards.append(each);
   }
   nb::dict pools;
@@ -194,12 +204,6 @@ nb::dict statistics(const Node& node) {
   result["memory"] = memory_of(node);
   result["shards"] = shards;
   result["pools"] = pools;
-  nb::dict errors;
-  for (const auto& [code, count] : node.resp_journal().errors()) {
-    errors[nb::steal<nb::str>(PyUnicode_DecodeUTF8(
-        code.data(), static_cast<Py_ssize_t>(code.size()), "backslashreplace"))] = count;
-  }
-  result["resp_errors"] = errors;
   return result;
 }
 

@@ -20,11 +20,13 @@ size_t CapsuleProtocol::consume(Bytes bytes) {
       }
       look_ahead_of(bytes);
       size_t count = consume_capsule(bytes);
+      shard_->read_clock();
       looked_ahead_bytes_ -= std::min(count, looked_ahead_bytes_);
       return count;
     }
     case State::Data:
     case State::Discard:
+      shard_->read_clock();
       return consume_data(bytes);
     case State::Paused:
       return 0;

@@ -15,6 +15,7 @@ using NamedCounter = std::pair<std::string_view, Counter Owner::*>;
 constexpr auto kPoolCounters = std::to_array<NamedCounter<PoolStatistics>>({
     {"objects", &PoolStatistics::objects},
     {"bytes", &PoolStatistics::bytes},
+    {"objects_expiring", &PoolStatistics::objects_expiring},
     {"gets", &PoolStatistics::gets},
     {"get_hits", &PoolStatistics::get_hits},
     {"get_bytes", &PoolStatistics::get_bytes},

@@ -263,13 +263,18 @@ Status ObjectStore::expire(Partition& partition, uint64_t hash, Bytes key,
     Status status = widen_with_expiry(partition, hash, key, &location);
     if (status != Status::Ok) return status;
   }
+  set_expiry(partition, location, expiry);
+  return Status::Ok;
+}
+
+// Of a record in the index that has the field.
+void ObjectStore::set_expiry(Partition& partition, Location location, uint64_t expiry_ms) noexcept {
   RecordView record = view(location);
   bool was_expiring = record.expiry_ms() != RecordView::kNoExpiry;
-  bool is_expiring = expiry != RecordView::kNoExpiry;
+  bool is_expiring = expiry_ms != RecordView::kNoExpiry;
   partition.expiring_count += uint64_t{is_expiring} - uint64_t{was_expiring};
   expiring_count_ += uint64_t{is_expiring} - uint64_t{was_expiring};
-  record.set_expiry_ms(expiry);
-  return Status::Ok;
+  record.set_expiry_ms(expiry_ms);
 }
 
 // Chunked records always have the field; an inline one is written again, 8 bytes longer.
@@ -327,6 +332,7 @@ void ObjectStore::publish_gauges() noexcept {
   for (const auto& partition : partitions_) {
     if (partition == nullptr) continue;
     index_bytes += partition->index.memory_bytes();
+    partition->statistics->objects_expiring.set(partition->expiring_count);
     if (partition->policy == nullptr) continue;
     index_bytes += partition->policy->memory_bytes();
     partition->policy->note_time(now_ms_);

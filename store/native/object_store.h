@@ -100,6 +100,10 @@ class ObjectStore final : public RecordResolver {
   void set_checksum(Location location, uint32_t index, uint64_t checksum) noexcept;
   CommitOutcome commit(Partition& partition, Location location, uint64_t hash, bool if_absent);
   void abort(Location location) noexcept;
+  // A whole value that fits inside a record, in one step: it replaces `present`, the key's live
+  // record or 0, as `find` told just before. Returns as `reserve` does; Ok: it is there.
+  Status put_small(Partition& partition, const WriteRequest& request, Location present, Bytes value,
+                   Location* location, CommitOutcome* outcome);
 
   // Append: the open record shares the present one's whole chunks and holds a copy of its ragged
   // tail; the caller fills from byte `at` on. `commit_append` fails with Mismatch if the object
@@ -164,6 +168,10 @@ class ObjectStore final : public RecordResolver {
     uint64_t later_bytes;
   };
 
+  Status reserve_room(Partition& partition, const WriteRequest& request, Location* location);
+  bool overwrite(Partition& partition, const WriteRequest& request, Location present, Bytes value,
+                 CommitOutcome* outcome) noexcept;
+  void set_expiry(Partition& partition, Location location, uint64_t expiry_ms) noexcept;
   Status check_size(const Partition& partition, const RecordShape& shape) const noexcept;
   Status open_record(Partition& partition, RecordShape shape, const WriteRequest& request,
                      uint32_t shared_count, Location* location);

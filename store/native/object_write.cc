@@ -42,6 +42,11 @@ Status ObjectStore::reserve(Partition& partition, const WriteRequest& request, L
     if (request.if_absent) return Status::Exists;
     if (partition.settings.immutable) return Status::Immutable;
   }
+  return reserve_room(partition, request, location);
+}
+
+Status ObjectStore::reserve_room(Partition& partition, const WriteRequest& request,
+                                 Location* location) {
   uint64_t expiry = expiry_for(partition, request.ttl_ms);
   RecordShape shape{static_cast<uint32_t>(request.key.size()),
                     static_cast<uint32_t>(request.attributes.size()), request.value_length,
@@ -207,6 +212,46 @@ CommitOutcome ObjectStore::commit(Partition& partition, Location location, uint6
   }
   return publish(partition, location, hash, present,
                  present != 0 ? WriteResult::Replaced : WriteResult::Created);
+}
+
+// The same key, a value of the same length, in a record of the same layout: only the value changes.
+// Nobody reads a record but the shard itself, so it may be written where it lies.
+bool ObjectStore::overwrite(Partition& partition, const WriteRequest& request, Location present,
+                            Bytes value, CommitOutcome* outcome) noexcept {
+  RecordView record = view(present);
+  uint64_t expiry = expiry_for(partition, request.ttl_ms);
+  bool fits = !record.has(kIsChunked) && !record.has(kHasAttributes) &&
+              record.header().inline_length == value.size() &&
+              (record.has(kHasExpiry) || expiry == RecordView::kNoExpiry);
+  if (!fits || partition.settings.immutable) return false;
+  MutableBytes target = record.inline_value();
+  if (!value.empty()) std::memcpy(target.data(), value.data(), value.size());
+  record.set_inline_checksum(chunk_checksum(target));
+  record.header().version = next_version_++ & kVersionMask;
+  record.header().was_appended = false;
+  if (record.has(kHasExpiry)) set_expiry(partition, present, expiry);
+  if (partition.policy != nullptr) partition.policy->on_access(present);
+  partition.statistics->puts.add();
+  *outcome = {Status::Ok, WriteResult::Replaced, value.size(), record.header().version};
+  return true;
+}
+
+Status ObjectStore::put_small(Partition& partition, const WriteRequest& request, Location present,
+                              Bytes value, Location* location, CommitOutcome* outcome) {
+  if (present != 0 && overwrite(partition, request, present, value, outcome)) return Status::Ok;
+  if (present != 0 && partition.settings.immutable) return Status::Immutable;
+  uint64_t reclaimed = reclaim_count_;
+  Status status = reserve_room(partition, request, location);
+  if (status != Status::Ok) return status;
+  MutableBytes target = piece(*location, 0);
+  if (!value.empty()) std::memcpy(target.data(), value.data(), value.size());
+  set_checksum(*location, 0, chunk_checksum(target));
+  // Making room may have moved or evicted what was there.
+  if (reclaim_count_ != reclaimed) present = find(partition, request.hash, request.key);
+  *outcome = publish(partition, *location, request.hash, present,
+                     present != 0 ? WriteResult::Replaced : WriteResult::Created);
+  *location = 0;
+  return outcome->status;
 }
 
 CommitOutcome ObjectStore::publish(Partition& partition, Location location, uint64_t hash,

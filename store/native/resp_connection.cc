@@ -78,9 +78,6 @@ void RespProtocol::run_now(const Invocation& invocation) {
     case RespCommandId::Unwatch:
       unwatch();
       break;
-    case RespCommandId::Wait:
-      wait(invocation);
-      break;
     case RespCommandId::Command:
     case RespCommandId::CommandCount:
     case RespCommandId::CommandDocs:
@@ -307,21 +304,6 @@ void RespProtocol::set_replies(const Invocation& invocation) {
     if (replies_ != Replies::Off) replies_ = Replies::SkipNext;
   } else {
     reply_error("ERR syntax error");
-  }
-}
-
-// There are no replicas to wait for.
-void RespProtocol::wait(const Invocation& invocation) {
-  int64_t count = 0;
-  int64_t timeout_ms = 0;
-  if (!parse_decimal(invocation.text(1), &count)) {
-    reply_error("ERR value is not an integer or out of range");
-  } else if (!parse_decimal(invocation.text(2), &timeout_ms)) {
-    reply_error("ERR timeout is not an integer or out of range");
-  } else if (timeout_ms < 0) {
-    reply_error("ERR timeout is negative");
-  } else {
-    reply_writer().integer(0);
   }
 }
 

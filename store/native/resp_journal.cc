@@ -12,9 +12,6 @@ namespace {
 constexpr size_t kArgumentCountMax = 32;
 constexpr size_t kArgumentBytesMax = 128;
 constexpr size_t kSpikeCountMax = 160;
-// Clients make up no codes, but what they quote may come first in a text.
-constexpr size_t kErrorCodesMax = 128;
-constexpr size_t kErrorCodeBytesMax = 32;
 
 int64_t unix_seconds() noexcept {
   auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -42,17 +39,6 @@ std::vector<std::string> shorten(const RespArguments& arguments) {
 }
 
 }  // namespace
-
-void RespJournal::note_error(std::string_view error) {
-  std::string code(error.substr(0, error.find_first_of(" \r\n")).substr(0, kErrorCodeBytesMax));
-  std::lock_guard lock(mutex_);
-  if (errors_.size() < kErrorCodesMax || errors_.contains(code)) ++errors_[code];
-}
-
-std::map<std::string, uint64_t> RespJournal::errors() const {
-  std::lock_guard lock(mutex_);
-  return errors_;
-}
 
 void RespJournal::note_slow(const RespArguments& arguments, uint64_t nanoseconds,
                             const std::string& peer, const std::string& name,

@@ -1,6 +1,6 @@
-// What a node remembers of Valkey clients' commands: errors by their code, slow commands, delays.
+// What a node remembers of Valkey clients' commands that were slow: the latest of them, and delays.
 //
-// Shared by all shards under a lock, which only what is slow or failed takes.
+// Shared by all shards under a lock, which only what is slow takes.
 #pragma once
 
 #include <array>
@@ -32,9 +32,6 @@ class RespJournal {
   // (Unix time in seconds, the longest delay of that second in milliseconds.)
   using Spikes = std::deque<std::pair<int64_t, uint64_t>>;
 
-  void note_error(std::string_view error);
-  std::map<std::string, uint64_t> errors() const;
-
   // Whether a command that took so long is of any interest here.
   bool is_slow(uint64_t nanoseconds) const noexcept {
     return nanoseconds >= interesting_ns_.load(std::memory_order_relaxed);
@@ -65,7 +62,6 @@ class RespJournal {
   uint64_t next_id_ = 0;
   std::deque<SlowCommand> slow_;  // Oldest first.
   std::map<std::string, Spikes> spikes_;
-  std::map<std::string, uint64_t> errors_;
 };
 
 }  // namespace kvstrata

@@ -1,11 +1,13 @@
 #include "store/native/resp_protocol.h"
 
+#include <algorithm>
 #include <string>
 
 #include "store/native/connection_report.h"
 #include "store/native/node.h"
 #include "store/native/resp_expiry.h"
 #include "store/native/resp_journal.h"
+#include "store/native/resp_look_ahead.h"
 #include "store/native/resp_state.h"
 #include "store/native/shard.h"
 
@@ -69,6 +71,7 @@ size_t RespProtocol::consume(Bytes bytes) {
     session_->wait_for_room();
     return 0;
   }
+  if (looked_ahead_bytes_ == 0) looked_ahead_bytes_ = look_ahead_resp(*shard_, pool_, bytes);
   size_t used = 0;
   RespEvent event = reader_.read(bytes, &used);
   if (event == RespEvent::LargeArgument) {
@@ -86,6 +89,7 @@ size_t RespProtocol::consume(Bytes bytes) {
     session_->end_output();
     return bytes.size();
   }
+  looked_ahead_bytes_ -= std::min(used, looked_ahead_bytes_);
   bool ends_here = used == bytes.size() && reader_.held_bytes() > kReaderBytesKept;
   if (ends_here) reader_.release_memory();
   return used;
@@ -151,7 +155,7 @@ void RespProtocol::refuse(const RespCommand* command, std::string_view text) {
     aborted = "EXECABORT Transaction discarded because of: " + std::string(text);
     text = aborted;
   }
-  shard_->node().resp_journal().note_error(text);
+  shard_->statistics().resp_errors.note(text);
   reply_error(text);
 }
 
@@ -241,7 +245,7 @@ void RespProtocol::count(const Invocation& invocation, uint64_t nanoseconds, Byt
   RespJournal& journal = shard_->node().resp_journal();
   if (!reply.empty() && as_text(reply)[0] == '-') {
     counters.failed.add();
-    journal.note_error(as_text(reply.subspan(1)));
+    shard_->statistics().resp_errors.note(as_text(reply.subspan(1)));
   }
   if (!journal.is_slow(nanoseconds)) return;
   journal.note_slow(invocation.arguments, nanoseconds, session_->peer(),

@@ -112,7 +112,6 @@ class RespProtocol final : public Protocol {
   void set_replies(const Invocation& invocation);
   void describe_commands(const Invocation& invocation);
   void list_keys_of(const Invocation& invocation);
-  void wait(const Invocation& invocation);
   RespClient& client_details();
 
   Session* session_;
@@ -120,7 +119,8 @@ class RespProtocol final : public Protocol {
   RespReader reader_;
   PoolId pool_ = 0;
   uint32_t rights_ = 0;
-  uint32_t call_count_ = 0;  // In the list.
+  uint32_t call_count_ = 0;        // In the list.
+  size_t looked_ahead_bytes_ = 0;  // Of what comes next, their keys were looked at.
   RespVersion version_ = RespVersion::Resp2;
   Replies replies_ = Replies::On;
   bool authenticated_ = false;

@@ -138,10 +138,10 @@ void RespProtocol::run_at(const Invocation& invocation, uint32_t owner) {
     execution.reply = &output;
     execution.open = &open;
     execution.touches = touches_;
-    uint64_t begin_ns = TurnWatch::monotonic_ns();
+    // The end of one command is the beginning of the next.
+    uint64_t begin_ns = shard_->clock_ns();
     if (execute(execution) != Status::Busy) {
-      count(invocation, TurnWatch::monotonic_ns() - begin_ns,
-            output.bytes()->view().subspan(begin));
+      count(invocation, shard_->read_clock() - begin_ns, output.bytes()->view().subspan(begin));
       shard_->flush_later(session_);
       return;
     }

@@ -62,6 +62,7 @@ constexpr RespRoute route_of(RespCommandId id) noexcept {
     case RespCommandId::ClientList:
     case RespCommandId::ClientKill:
     case RespCommandId::CommandList:
+    case RespCommandId::Wait:
     case RespCommandId::Info:
     case RespCommandId::ConfigGet:
     case RespCommandId::ConfigSet:
@@ -102,7 +103,6 @@ constexpr RespRoute route_of(RespCommandId id) noexcept {
     case RespCommandId::CommandGetkeys:
     case RespCommandId::CommandInfo:
     case RespCommandId::ClusterKeyslot:
-    case RespCommandId::Wait:
     case RespCommandId::Multi:
     case RespCommandId::Exec:
     case RespCommandId::Discard:

@@ -11,6 +11,8 @@ namespace {
 
 // How often room is made for a write that may not wait: some milliseconds of evicting.
 constexpr uint32_t kRoomTries = 500;
+// With the longest key and all else, such a value fits inside a record.
+constexpr size_t kSmallBytesMax = limits::kRecordBytesInlineMax - limits::kKeyBytesMax - 64;
 
 uint64_t ttl_for(const ObjectStore& store, uint64_t expiry_ms) noexcept {
   if (expiry_ms == kExpiryOfPool) return 0;
@@ -27,6 +29,33 @@ void fill(ObjectStore& store, Location location, Bytes value) noexcept {
     store.set_checksum(location, index, chunk_checksum(target));
     at += target.size();
   }
+}
+
+// Into the execution's open record, if it is not in there already, and visible. Busy: call again.
+Status put(RespExecution& execution, const WriteRequest& request, Bytes value, uint64_t expiry_ms) {
+  ObjectStore& store = execution.store;
+  Partition& partition = execution.partition;
+  Location* open = execution.open;
+  CommitOutcome outcome;
+  bool is_small = *open == 0 && value.size() <= kSmallBytesMax;
+  bool is_filled = *open != 0 && value.empty();  // It streamed in.
+  Status status = Status::Ok;
+  if (is_small) {
+    Location present = store.find(partition, request.hash, request.key);
+    status = store.put_small(partition, request, present, value, open, &outcome);
+  } else if (is_filled) {
+    // Chunked records have the field.
+    if (expiry_ms != kExpiryOfPool) store.view(*open).set_expiry_ms(expiry_ms);
+  } else {
+    status = store.reserve(partition, request, open, &outcome);
+    if (status == Status::Ok) fill(store, *open, value);
+  }
+  if (status != Status::Ok) return status;
+  if (!is_small) {
+    outcome = store.commit(partition, std::exchange(*open, 0), request.hash, false);
+  }
+  if (outcome.status == Status::Ok) partition.statistics->put_bytes.add(outcome.value_length);
+  return outcome.status;
 }
 
 }  // namespace
@@ -86,37 +115,18 @@ Status store_value(RespExecution& execution, Bytes key, Bytes value, uint64_t ex
     reply_with_refusal(execution, execution.open_status, execution.value_bytes);
     return Status::Ok;
   }
-  Location location = std::exchange(*execution.open, 0);
-  bool is_filled = location != 0 && value.empty();
-  if (!is_filled) {
-    WriteRequest request{key, {}, hash, value.size(), ttl_for(store, expiry_ms), false};
-    CommitOutcome outcome;
-    Status status = store.reserve(partition, request, &location, &outcome);
-    for (uint32_t tries = 0; status == Status::Busy && !execution.may_wait && tries < kRoomTries;
-         ++tries) {
-      status = store.reserve(partition, request, &location, &outcome);
-    }
-    if (status == Status::Busy && execution.may_wait) {
-      *execution.open = location;
-      return Status::Busy;
-    }
-    if (status != Status::Ok) {
-      if (location != 0) store.abort(location);
-      partition.statistics->put_refusals.add();
-      reply_with_refusal(execution, status, value.size());
-      return Status::Ok;
-    }
-    fill(store, location, value);
-  } else if (expiry_ms != kExpiryOfPool) {
-    store.view(location).set_expiry_ms(expiry_ms);  // Chunked records have the field.
+  WriteRequest request{key, {}, hash, value.size(), ttl_for(store, expiry_ms), false};
+  Status status = Status::Busy;
+  for (uint32_t tries = 0; status == Status::Busy && tries < kRoomTries; ++tries) {
+    status = put(execution, request, value, expiry_ms);
+    if (status == Status::Busy && execution.may_wait) return status;
   }
-  uint64_t bytes = store.view(location).value_length();
-  CommitOutcome outcome = store.commit(partition, location, hash, false);
-  if (outcome.status != Status::Ok) {
-    reply_with_refusal(execution, outcome.status, bytes);
+  if (status != Status::Ok) {
+    abandon_open(execution);
+    partition.statistics->put_refusals.add();
+    reply_with_refusal(execution, status, value.size());
     return Status::Ok;
   }
-  partition.statistics->put_bytes.add(bytes);
   if (expiry_ms != kExpiryOfPool && expiry_ms <= store.now_ms()) {
     store.remove(partition, hash, key);
   }

@@ -159,7 +159,7 @@ int64_t Session::receive(const std::array<iovec, 2>& vectors) {
 size_t Session::consume(Bytes bytes) {
   size_t used = 0;
   while (!closed_ && !closing_ && used < bytes.size()) {
-    if (used != 0 && shard_->turn_is_long()) {
+    if (used != 0 && shard_->turn_was_long()) {
       shard_->continue_later(this);
       break;
     }
@@ -234,6 +234,7 @@ void Session::on_admin_done(Errand* errand, Status status, Bytes payload) {
 void Session::end_errand() {
   --errand_count_;
   if (closed_) shard_->drop(this);
+  if (!closed_ && closes_when_answered_ && errand_count_ == 0) end_output();
 }
 
 void Session::await(Errand* errand, uint64_t bytes) noexcept {
@@ -280,10 +281,12 @@ void Session::flush() {
   if (!output_.empty() && !socket_full_ && in_flight_.empty()) shard_->flush_later(this);
 }
 
-// Small output goes with the loop's next system call. False if there is more than that.
+// Small output goes with the loop's next system call. False if there is more than that, or if it is
+// the last: the connection ends behind it, and the loop does not wait to be told that it was sent.
 bool Session::hand_to_reactor() {
   if (!in_flight_.empty()) return true;  // When it is sent, the output follows.
-  if (!shard_->reactor().sends() || !output_.is_small() || output_.empty()) return false;
+  if (closing_ || !shard_->reactor().sends()) return false;
+  if (!output_.is_small() || output_.empty()) return false;
   output_.take(&in_flight_);
   shard_->reactor().send(&watch_, in_flight_.view());
   return true;

@@ -62,6 +62,8 @@ class Session {
   // True once nothing is left to finish.
   bool is_drained() noexcept;
   void close() noexcept;
+  // After the replies to what it has asked.
+  void close_when_answered() noexcept { closes_when_answered_ = true; }
   // For another shard to serve; this session is closed then.
   Socket take_socket() noexcept;
   bool moved() const noexcept { return moved_; }
@@ -119,8 +121,9 @@ class Session {
   uint64_t client_id_;
   std::unique_ptr<Protocol> protocol_;  // Null until the first byte.
   bool closed_ = false;
-  bool moved_ = false;        // Another session has the connection now.
-  bool closing_ = false;      // The output is the last; input is dropped.
+  bool moved_ = false;    // Another session has the connection now.
+  bool closing_ = false;  // The output is the last; input is dropped.
+  bool closes_when_answered_ = false;
   bool socket_full_ = false;  // It took less than it was offered.
   bool output_full_ = false;  // The protocol waits until the output has room.
   uint32_t errand_count_ = 0;

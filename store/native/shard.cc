@@ -18,11 +18,9 @@ constexpr size_t kReadBufferBytes = 32 * 1024;
 constexpr uint64_t kTickNs = 100'000'000;
 constexpr int kIdleMs = 1000;
 constexpr int kMemoryWaitMs = 1;  // While other shards make room.
-// A turn handles events for this long, then looks again: what is left is reported again.
-constexpr uint64_t kTurnNs = 30'000;
 // Even if the turn is long already: a stream of events must not hold up for ever what is due.
 constexpr size_t kSessionsPerTurnMin = 2;
-constexpr uint64_t kStepBytes = 64 * 1024;
+constexpr uint64_t kStepBytes = 68 * 1024;  // 64 KiB and what goes around them.
 constexpr uint64_t kStepBytesAlone = 256 * 1024;
 constexpr uint64_t kCrowdedNs = 10'000'000;
 constexpr uint32_t kSessionsPerTick = 512;
@@ -83,7 +81,7 @@ void Shard::run() {
 
 uint32_t Shard::wait() {
   if (next_event_ == event_count_) fetch_events();
-  now_ns_ = TurnWatch::monotonic_ns();
+  now_ns_ = read_clock();
   watch_.begin(now_ns_);
   store_.set_clock(wall_clock_ms());
   letters_seen_ = mailbox_.has_letters();
@@ -216,7 +214,13 @@ uint64_t Shard::kill(std::span<const uint64_t> client_ids) {
   for (const auto& session : sessions_) {
     bool named = std::ranges::find(client_ids, session->client_id()) != client_ids.end();
     if (!named || session->closed()) continue;
-    session->close();
+    bool asks = std::ranges::any_of(
+        admin_calls_, [&](const auto& call) { return call.second->session == session.get(); });
+    if (asks) {
+      session->close_when_answered();  // Perhaps it was the one that said so.
+    } else {
+      session->close();
+    }
     ++count;
   }
   return count;
@@ -312,8 +316,6 @@ void Shard::continue_later(Session* session) {
   session->continue_due = true;
   continue_due_.push_back(session);
 }
-
-bool Shard::turn_is_long() const noexcept { return TurnWatch::monotonic_ns() - now_ns_ > kTurnNs; }
 
 void Shard::note_served(const Session* session) noexcept {
   if (session != std::exchange(last_served_, session)) crowded_ns_ = now_ns_;

@@ -66,7 +66,12 @@ class Shard {
   void flush_later(Session* session);
   void continue_later(Session* session);
   // Whether this turn has done its share: what is left goes into the next one.
-  bool turn_is_long() const noexcept;
+  bool turn_is_long() noexcept { return read_clock() - now_ns_ > kTurnNs; }
+  // The same, as the clock was last read.
+  bool turn_was_long() const noexcept { return clock_ns_ - now_ns_ > kTurnNs; }
+  // Monotonic. Reading it costs as much as a small command.
+  uint64_t read_clock() noexcept { return clock_ns_ = TurnWatch::monotonic_ns(); }
+  uint64_t clock_ns() const noexcept { return clock_ns_; }
   Reactor& reactor() noexcept { return *reactor_; }
   void release(std::vector<OwnedExtent>* extents);
   void hand_over(Session* session, uint32_t shard, const ClientHello& hello, Bytes unread);
@@ -83,6 +88,9 @@ class Shard {
   void drop(Session* session) noexcept;
 
  private:
+  // A turn handles events for this long, then looks again: what is left has its turn in the next.
+  static constexpr uint64_t kTurnNs = 30'000;
+
   void run();
   uint32_t wait();
   void fetch_events();
@@ -129,7 +137,8 @@ class Shard {
   std::unordered_map<uint64_t, Errand*> admin_calls_;
   SpinGate spin_;
   TurnWatch watch_;
-  uint64_t now_ns_ = 0;
+  uint64_t now_ns_ = 0;    // When the turn began.
+  uint64_t clock_ns_ = 0;  // When the clock was last read.
   uint64_t next_tick_ns_ = 0;
   uint64_t stop_deadline_ns_ = 0;
   uint32_t tick_cursor_ = 0;

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "store/native/resp_errors.h"
 #include "store/resp_command_id.h"
 
 namespace kvstrata {
@@ -43,8 +44,9 @@ class LatencyHistogram {
 
 // Per pool and shard.
 struct PoolStatistics {
-  Counter objects;  // Gauge.
-  Counter bytes;    // Gauge: cells and extents of the live objects.
+  Counter objects;           // Gauge.
+  Counter bytes;             // Gauge: cells and extents of the live objects.
+  Counter objects_expiring;  // Gauge, refreshed with the shard's.
   Counter gets, get_hits, get_bytes;
   Counter misses_absent, misses_expired, misses_evicted;
   Counter exists_checks, exists_hits;
@@ -76,6 +78,7 @@ struct ShardStatistics {
   Counter reserved_bytes;  // Gauge: of writes under way.
   std::array<LatencyHistogram, kLatencyKindCount> latency;
   std::array<RespCommandCounters, kRespCommandCount + 1> resp_commands;  // By number.
+  RespErrors resp_errors;
 };
 
 }  // namespace kvstrata

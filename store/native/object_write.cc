@@ -228,6 +228,7 @@ bool ObjectStore::overwrite(Partition& partition, const WriteRequest& request, L
   if (!value.empty()) std::memcpy(target.data(), value.data(), value.size());
   record.set_inline_checksum(chunk_checksum(target));
   record.header().version = next_version_++ & kVersionMask;
+  record.header().was_appended = false;
   if (record.has(kHasExpiry)) set_expiry(partition, present, expiry);
   if (partition.policy != nullptr) partition.policy->on_access(present);
   partition.statistics->puts.add();

@@ -82,8 +82,8 @@ def _measure(names: Sequence[str], plan: Plan) -> int:
         draw(comparisons, RESULTS / "bars.png")
     failed = sum(not comparison.passed for comparison in comparisons)
     print(f"{len(comparisons) - failed} passed, {failed} failed; {path} and bars.png beside it")
-    for name, error in broken.items():
-        print(f"{name} could not be measured: {error}")
+    for name, reason in broken.items():
+        print(f"{name} could not be measured: {reason}")
     return 1 if failed or broken else 0
 
 

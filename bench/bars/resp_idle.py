@@ -42,6 +42,7 @@ def compare(plan: Plan) -> Iterator[Comparison]:
 def _growth_bytes(server: Server) -> int:
     """How much larger the resident set is when the whole crowd is there and rests."""
     _connect(server.port).close()  # What only the first connection needs is not counted.
+    time.sleep(SETTLE_S)  # A node takes its first memory in the background.
     before = sum(server.resident_bytes().values())
     with ExitStack() as stack:
         for _ in range(CONNECTION_COUNT):

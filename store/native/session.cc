@@ -284,7 +284,11 @@ void Session::flush() {
 // Small output goes with the loop's next system call. False if there is more than that, or if it is
 // the last: the connection ends behind it, and the loop does not wait to be told that it was sent.
 bool Session::hand_to_reactor() {
-  if (!in_flight_.empty()) return true;  // When it is sent, the output follows.
+  if (!in_flight_.empty()) {
+    // When it is sent, the output follows.
+    if (!output_.empty() || output_full_ || closing_) shard_->reactor().hurry();
+    return true;
+  }
   if (closing_ || !shard_->reactor().sends()) return false;
   if (!output_.is_small() || output_.empty()) return false;
   output_.take(&in_flight_);

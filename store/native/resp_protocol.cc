@@ -187,7 +187,7 @@ void RespProtocol::dispatch(const Invocation& invocation) {
     finish_stream(invocation);
     return;
   }
-  switch (route_of(invocation.command.id)) {
+  switch (route_of(invocation.command)) {
     case RespRoute::Keyed:
       run_keyed(invocation);
       return;

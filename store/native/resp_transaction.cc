@@ -64,7 +64,7 @@ bool RespProtocol::joins_transaction(const Invocation& invocation) {
 
 void RespProtocol::queue(const Invocation& invocation) {
   const RespCommand& command = invocation.command;
-  if (!fits_transaction(command.id)) {
+  if (!fits_transaction(command)) {
     refuse(&command, not_in_transaction(command));
     return;
   }
@@ -76,7 +76,7 @@ void RespProtocol::queue(const Invocation& invocation) {
   RespCall* call = transaction_->call;
   RespCall::Part& part = call->add_part(&command, 0);
   part.arguments = call->keep(invocation.arguments);
-  part.is_of_connection = route_of(command.id) == RespRoute::Connection;
+  part.is_of_connection = route_of(command) == RespRoute::Connection;
   reply_writer().simple_string("QUEUED");
 }
 

@@ -160,11 +160,15 @@ bool ExpiryReader::read(const RespExecution& execution, size_t* next, bool* vali
   }
   bool is_seconds = is_word(word, "EX") || is_word(word, "EXAT");
   if (!is_seconds && !is_word(word, "PX") && !is_word(word, "PXAT")) return false;
-  *valid = kind_ == ExpiryKind::None && *next + 1 < execution.arguments.size();
+  TimeUnit unit = is_seconds ? TimeUnit::Seconds : TimeUnit::Milliseconds;
+  bool is_absolute = word.size() == 4;
+  // The same option may come again: the last one counts.
+  bool comes_again = kind_ == ExpiryKind::At && unit_ == unit && is_absolute_ == is_absolute;
+  *valid = (kind_ == ExpiryKind::None || comes_again) && *next + 1 < execution.arguments.size();
   if (!*valid) return true;
   kind_ = ExpiryKind::At;
-  unit_ = is_seconds ? TimeUnit::Seconds : TimeUnit::Milliseconds;
-  is_absolute_ = word.size() == 4;
+  unit_ = unit;
+  is_absolute_ = is_absolute;
   number_ = execution.text(*next + 1);
   *next += 2;
   return true;

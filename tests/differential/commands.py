@@ -380,7 +380,7 @@ def sequence(
         arguments = [words.spelled(word) for word in name.encode().split()] + make(words)
         if words.chance(0.06):
             is_safe = name in OF_ONE_SHARD | OF_NAMES or (tagged and name in OF_MANY_KEYS)
-            arguments = arguments[:-1] if is_safe else words.damaged(arguments)
+            arguments = (arguments[:-1] or arguments) if is_safe else words.damaged(arguments)
         if name in SEEING_EXPIRED:
             steps.append(Step((b"EXISTS", *words.all_keys), client))
         steps.append(Step(tuple(arguments), client))

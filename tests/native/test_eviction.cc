@@ -52,6 +52,9 @@ class FakePool : public EvictionSource {
     return location / 8 < records_.size() && records_[location / 8].place != kFree;
   }
   uint64_t key(uint64_t location) const { return records_.at(location / 8).key; }
+  uint64_t idle_ms(uint64_t key, uint64_t now_ms) const {
+    return policy->idle_ms(locations_.at(key), now_ms);
+  }
   uint64_t any_key() { return key(live_[random() % live_.size()]); }
 
   void insert(uint64_t key) {
@@ -354,6 +357,32 @@ TEST_CASE("eviction: memory stays near ten bytes a record, whatever leaves first
     while (pool.size() > 0) pool.remove(pool.any_key());
     CHECK(pool.policy->memory_bytes() <= 4 * kRecords);
   }
+}
+
+TEST_CASE("LRU tells for how long a record was not used") {
+  constexpr uint64_t kKeyCount = 1'000;
+  constexpr uint64_t kStepMs = 1'000;
+  FakePool pool(EvictionKind::Lru, 1);
+  for (uint64_t key = 1; key <= kKeyCount; ++key) {
+    pool.insert(key);
+    pool.policy->note_time(key * kStepMs);
+  }
+  uint64_t now_ms = kKeyCount * kStepMs;
+  for (uint64_t key = 1; key <= kKeyCount; ++key) {
+    uint64_t idle_ms = now_ms - key * kStepMs;
+    CHECK(pool.idle_ms(key, now_ms) <= idle_ms);
+    CHECK(pool.idle_ms(key, now_ms) + idle_ms / 10 + kStepMs >= idle_ms);
+  }
+  pool.access(1);
+  CHECK(pool.idle_ms(1, now_ms) == 0);
+  pool.policy->note_time(now_ms + 5);
+  CHECK(pool.idle_ms(1, now_ms + 20) == 15);
+  pool.move(1);
+  CHECK(pool.idle_ms(1, now_ms + 20) == 15);
+  FakePool other(EvictionKind::S3Fifo, 1);
+  other.insert(1);
+  other.policy->note_time(10);
+  CHECK(other.idle_ms(1, 1'000) == 0);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tiering/native/eviction_lru.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace kvstrata {
 namespace {
@@ -58,21 +59,33 @@ uint64_t LruPolicy::victim() noexcept {
 
 void LruPolicy::note_time(uint64_t now_ms) noexcept {
   if (note_count_ != 0 && notes_[note_count_ - 1].clock == clock_) return;
-  if (note_count_ == kNoteCountMax) {
-    // Every second one of the older half goes.
-    constexpr uint32_t kKept = kNoteCountMax / 4;
-    for (uint32_t i = 0; i < kKept; ++i) notes_[i] = notes_[2 * i];
-    std::copy(notes_.begin() + kNoteCountMax / 2, notes_.end(), notes_.begin() + kKept);
-    note_count_ = kKept + kNoteCountMax / 2;
-  }
+  if (note_count_ == kNoteCountMax) forget_note(now_ms);
   notes_[note_count_++] = {clock_, now_ms};
+}
+
+// The one without which the gap is the smallest for its age: so gaps grow with age alike. The
+// first stays.
+void LruPolicy::forget_note(uint64_t now_ms) noexcept {
+  uint32_t chosen = 1;
+  double smallest = std::numeric_limits<double>::max();
+  for (uint32_t i = 1; i + 1 < note_count_; ++i) {
+    const uint64_t before_ms = notes_[i - 1].time_ms;
+    const auto gap_ms = static_cast<double>(notes_[i + 1].time_ms - before_ms);
+    const double share = gap_ms / static_cast<double>(now_ms - before_ms + 1);
+    if (share >= smallest) continue;
+    smallest = share;
+    chosen = i;
+  }
+  std::copy(notes_.begin() + chosen + 1, notes_.end(), notes_.begin() + chosen);
+  --note_count_;
 }
 
 // The clock showed the record's stamp, or more, from the first such note on.
 uint64_t LruPolicy::idle_ms(uint64_t location, uint64_t now_ms) const noexcept {
   const uint64_t used = clock_ - age(stamp(location));
   const auto end = notes_.begin() + note_count_;
-  const auto note = std::find_if(notes_.begin(), end, [&](const Note& each) { return each.clock >= used; });
+  const auto note =
+      std::find_if(notes_.begin(), end, [&](const Note& each) { return each.clock >= used; });
   return note == end || note->time_ms > now_ms ? 0 : now_ms - note->time_ms;
 }
 

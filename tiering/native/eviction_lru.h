@@ -31,8 +31,8 @@ class LruPolicy final : public EvictionPolicy {
     uint64_t stamp;  // As it was when sampled: a record used since is no candidate any more.
   };
   static constexpr uint32_t kCandidateCountMax = 16;
-  // What the clock showed at some time. Notes are thinned out with age, so that some dozens reach
-  // back for as long as the policy has lived, to within a few per cent.
+  // What the clock showed at some time. Notes are thinned out with age, so that these few reach
+  // back for as long as the policy has lived, to within a tenth of how long ago it was.
   struct Note {
     uint64_t clock;
     uint64_t time_ms;
@@ -41,6 +41,7 @@ class LruPolicy final : public EvictionPolicy {
 
   uint64_t age(uint64_t stamp) const;
   uint64_t stamp(uint64_t location) const;
+  void forget_note(uint64_t now_ms) noexcept;
   Candidate* find(uint64_t location);
   void offer(Candidate candidate);
   void drop(Candidate* candidate);

@@ -13,6 +13,11 @@ from bench.bars import (
     memory_per_key,
     mooncake_transfers,
     quiet_neighbour,
+    resp_idle,
+    resp_large,
+    resp_pipelined,
+    resp_shards,
+    resp_small,
     small_values,
 )
 from bench.peers import setup
@@ -28,6 +33,11 @@ BARS: dict[str, Callable[[Plan], Iterator[Comparison]]] = {
     "memory-per-key": memory_per_key.compare,
     "cpu-growth": cpu_growth.compare,
     "quiet-neighbour": quiet_neighbour.compare,
+    "resp-small": resp_small.compare,
+    "resp-pipelined": resp_pipelined.compare,
+    "resp-large": resp_large.compare,
+    "resp-shards": resp_shards.compare,
+    "resp-idle": resp_idle.compare,
 }
 
 
@@ -44,7 +54,10 @@ def main(arguments: Sequence[str]) -> int:
     if chosen.command == "readme":
         print(rewrite())
         return 0
-    setup.set_up()
+    try:
+        setup.set_up()
+    except RuntimeError as error:  # A package is missing that only root may install.
+        parser.exit(1, f"{error}\n")
     if chosen.command == "setup":
         return 0
     if unknown := set(chosen.names) - set(BARS):
@@ -55,22 +68,22 @@ def main(arguments: Sequence[str]) -> int:
 def _measure(names: Sequence[str], plan: Plan) -> int:
     load_average = os.getloadavg()[0]
     comparisons: list[Comparison] = []
-    broken: list[str] = []
+    broken: dict[str, Exception] = {}
     for name in names:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         try:
             comparisons += BARS[name](plan)
-        except Exception:  # One broken bar must not hide what the others came to.
+        except Exception as error:  # One broken bar must not hide what the others came to.
             traceback.print_exc()
-            broken.append(name)
+            broken[name] = error
     path = write(comparisons, plan, load_average)
     print(table(comparisons))
     if comparisons:
         draw(comparisons, RESULTS / "bars.png")
     failed = sum(not comparison.passed for comparison in comparisons)
     print(f"{len(comparisons) - failed} passed, {failed} failed; {path} and bars.png beside it")
-    if broken:
-        print(f"could not be measured: {', '.join(broken)}")
+    for name, reason in broken.items():
+        print(f"{name} could not be measured: {reason}")
     return 1 if failed or broken else 0
 
 

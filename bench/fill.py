@@ -1,8 +1,10 @@
-"""Fills a store with millions of keys of 32 bytes and values of 16, many a second.
+"""Fills stores with the keys that redis-benchmark will ask for, many a second.
 
-The keys are those that `redis-benchmark ... __rand_int__` asks for: a prefix and 12 digits.
+The keys are what `redis-benchmark ... __rand_int__` makes: a prefix and 12 digits. Those of growing
+stores have 32 bytes and values of 16, and may be millions.
 """
 
+import random
 import socket
 from collections.abc import Iterator
 
@@ -10,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 import kvstrata
+from bench.redis_benchmark import key_name
 
 KEY_PREFIX = b"bench:growing-store:"
 KEY_BYTES = len(KEY_PREFIX) + 12
 VALUE_BYTES = 16
 _BATCH_LENGTH = 4096
+_BATCH_BYTES = 1 << 20
 
 Bytes2D = npt.NDArray[np.uint8]
 
@@ -42,6 +46,29 @@ def fill_store(url: str, key_count: int) -> None:
             store.put_many({name: name[-VALUE_BYTES:] for name in names})
         if not all(store.exists_many(_names(next(_key_batches(key_count))))):
             raise RuntimeError(f"{url} has evicted some of {key_count} keys: give it more memory")
+
+
+def fill_resp(port: int, key_count: int, value_bytes: int) -> None:
+    """SET the keys of redis-benchmark's own tests, then see by their lengths that all are there.
+
+    Raises:
+        RuntimeError: a key was refused, or has been evicted.
+    """
+    value = random.Random(1).randbytes(value_bytes)
+    length = max(1, min(_BATCH_LENGTH, _BATCH_BYTES // value_bytes))
+    keys = [key_name(index) for index in range(key_count)]
+    batches = [keys[start : start + length] for start in range(0, key_count, length)]
+    with socket.create_connection(("127.0.0.1", port), timeout=30.0) as connection:
+        for batch in batches:
+            connection.sendall(b"".join(_command(b"SET", key, value) for key in batch))
+            _expect(connection, b"+OK\r\n" * len(batch))
+        for batch in batches:
+            connection.sendall(b"".join(_command(b"STRLEN", key) for key in batch))
+            _expect(connection, b":%d\r\n" % value_bytes * len(batch))
+
+
+def _command(*words: bytes) -> bytes:
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%b\r\n" % (len(w), w) for w in words)
 
 
 def _names(keys: Bytes2D) -> list[bytes]:
@@ -72,7 +99,7 @@ def _expect(connection: socket.socket, replies: bytes) -> None:
     while len(received) < len(replies):
         part = connection.recv(1 << 16)
         if not part:
-            raise ConnectionError("Valkey closed the connection while it was filled")
+            raise ConnectionError("the server closed the connection while it was filled")
         received += part
     if received != replies:
-        raise RuntimeError(f"Valkey refused a SET: {bytes(received[:200])!r}")
+        raise RuntimeError(f"not the replies of a filled server: {bytes(received[:200])!r}")

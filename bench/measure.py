@@ -1,6 +1,6 @@
 """Interleaved rounds: every entrant once a round, so that drift of the machine hits all alike."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -57,20 +57,26 @@ class Round:
 
 
 def interleave(entrants: Sequence[tuple[Side, Work]], plan: Plan) -> list[tuple[Round, ...]]:
-    """The rounds of each entrant, in the entrants' order; a first round only warms up.
+    """The rounds of each entrant, in the entrants' order."""
+    results: list[list[Round]] = [[] for _ in entrants]
+    for number, place in turns(len(entrants), plan):
+        side, work = entrants[place]
+        result = side.run(work.seeded(plan.seed + number))
+        if number > 0:
+            results[place].append(result)
+    return [tuple(rounds) for rounds in results]
+
+
+def turns(entrant_count: int, plan: Plan) -> Iterator[tuple[int, int]]:
+    """Yield (number of the round, place of the entrant); round 0 only warms up.
 
     The order turns by one each round, so that nobody always runs after the same neighbour.
     """
-    results: list[list[Round]] = [[] for _ in entrants]
-    places = range(len(entrants))
+    places = range(entrant_count)
     for number in range(plan.round_count + 1):
-        turn = number % len(entrants)
+        turn = number % entrant_count
         for place in (*places[turn:], *places[:turn]):
-            side, work = entrants[place]
-            result = side.run(work.seeded(plan.seed + number))
-            if number > 0:
-                results[place].append(result)
-    return [tuple(rounds) for rounds in results]
+            yield number, place
 
 
 def p50_us(rounds: Sequence[Round]) -> tuple[float, ...]:

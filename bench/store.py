@@ -1,4 +1,4 @@
-"""A KVStrata node for measurement: `kvstrata serve` with one shard, as a peer's server is."""
+"""A KVStrata node for measurement: `kvstrata serve`, with one shard unless that is the question."""
 
 import sys
 from pathlib import Path
@@ -15,17 +15,17 @@ COMMAND = Path(sys.executable).with_name("kvstrata")
 class StoreServer(ServerProcess):
     """One node; `spin` is the shard's adaptive spinning and that of the clients made here."""
 
-    def __init__(self, port: int, http_port: int, *, spin: bool) -> None:
+    def __init__(self, port: int, http_port: int, *, spin: bool, shard_count: int) -> None:
         self.port = port
         self._spin = spin
-        command = [str(COMMAND), "serve", "--port", str(port), "--shards", "1"]
+        command = [str(COMMAND), "serve", "--port", str(port), "--shards", str(shard_count)]
         command += ["--http-port", str(http_port), "--memory", MEMORY]
         command += ["--spin" if spin else "--no-spin"]
         super().__init__(f"kvstrata-{port}", command, lambda: accepts_connections(port))
 
     @classmethod
-    def start(cls, *, spin: bool) -> Self:
-        return cls(free_port(), free_port(), spin=spin)
+    def start(cls, *, spin: bool, shard_count: int = 1) -> Self:
+        return cls(free_port(), free_port(), spin=spin, shard_count=shard_count)
 
     def url(self, *, verify: bool = True) -> str:
         return f"kvstrata://127.0.0.1:{self.port}?spin={self._spin:d}&verify={verify:d}"

@@ -19,6 +19,7 @@ class ValkeyPy(Contestant):
 
     def get_into(self, key: str, buffer: memoryview) -> int:
         value = self._client.get(key)
+        assert isinstance(value, bytes)
         buffer[: len(value)] = value
         return len(value)
 

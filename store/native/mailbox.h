@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <functional>
+#include <iterator>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace kvstrata {
@@ -29,6 +31,17 @@ class Mailbox {
       std::lock_guard lock(mutex_);
       letters_.push_back(std::move(letter));
     }
+    waiting_.store(true, std::memory_order_seq_cst);
+    if (sleeping_.load(std::memory_order_seq_cst)) wake();
+  }
+
+  // As if they were posted one by one. Leaves none.
+  void post_all(std::vector<Letter>* letters) {
+    {
+      std::lock_guard lock(mutex_);
+      std::move(letters->begin(), letters->end(), std::back_inserter(letters_));
+    }
+    letters->clear();
     waiting_.store(true, std::memory_order_seq_cst);
     if (sleeping_.load(std::memory_order_seq_cst)) wake();
   }

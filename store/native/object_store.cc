@@ -180,6 +180,9 @@ void ObjectStore::link(Partition& partition, uint64_t hash, Location location) n
 }
 
 void ObjectStore::unlink(Partition& partition, uint64_t hash, Location location) noexcept {
+  uint64_t version = view(location).header().version;
+  uint64_t& last = removed_versions_[hash % kRemovedSlotCount];
+  last = std::max(last, version);
   partition.index.erase(hash, location);
   take_out(partition, location, 0);
 }
@@ -302,6 +305,7 @@ Status ObjectStore::widen_with_expiry(Partition& partition, uint64_t hash, Bytes
   record.format(shape, partition.id, false);
   record.set_expiry_ms(RecordView::kNoExpiry);
   record.header().version = old_record.header().version;
+  record.header().was_appended = old_record.header().was_appended;
   record.set_attributes(old_record.attributes());
   std::ranges::copy(old_record.key(), record.key().begin());
   std::ranges::copy(old_record.inline_value(), record.inline_value().begin());

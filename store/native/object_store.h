@@ -7,6 +7,7 @@
 // nothing they read is reused under them. Not thread-safe: it belongs to its shard's thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -115,6 +116,14 @@ class ObjectStore final : public RecordResolver {
   // Removes every object of the pool on this shard at once for whoever looks; their memory comes
   // back bit by bit (see `maintain`).
   void flush(Partition& partition) noexcept;
+  // Versions only grow; the next write's is this one. Whether an object of this version or a later
+  // one has gone since, of the key or, hardly ever, of another.
+  uint64_t next_version() const noexcept { return next_version_; }
+  bool has_removed(uint64_t hash, uint64_t version) const noexcept {
+    return removed_versions_[hash % kRemovedSlotCount] >= version;
+  }
+  // As if the same value had been written again.
+  void renew(Location location) noexcept { view(location).header().version = next_version_++; }
   // Of the index: expired, or flushed; it is as good as removed.
   bool is_gone(const Partition& partition, Location location) const noexcept;
   // Objects in the pool on this shard, those included that have expired unnoticed.
@@ -148,6 +157,7 @@ class ObjectStore final : public RecordResolver {
  private:
   friend class Partition;
 
+  static constexpr uint32_t kRemovedSlotCount = 1024;
   // Owner of extents whose record has gone: readers, or an append that will fail, hold them.
   static constexpr uint64_t kNobody = 1;
 
@@ -225,6 +235,7 @@ class ObjectStore final : public RecordResolver {
   uint32_t shard_count_;
   uint64_t now_ms_ = 0;
   uint64_t next_version_ = 1;
+  std::array<uint64_t, kRemovedSlotCount> removed_versions_{};  // The last of each, by hash.
   uint64_t expiring_count_ = 0;
   uint64_t reserved_bytes_ = 0;  // Charged for open records, of all pools.
   SegmentPool* segments_;

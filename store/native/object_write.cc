@@ -228,6 +228,7 @@ bool ObjectStore::overwrite(Partition& partition, const WriteRequest& request, L
   if (!value.empty()) std::memcpy(target.data(), value.data(), value.size());
   record.set_inline_checksum(chunk_checksum(target));
   record.header().version = next_version_++ & kVersionMask;
+  record.header().was_appended = false;
   if (record.has(kHasExpiry)) set_expiry(partition, present, expiry);
   if (partition.policy != nullptr) partition.policy->on_access(present);
   partition.statistics->puts.add();
@@ -361,6 +362,7 @@ CommitOutcome ObjectStore::commit_append(Partition& partition, Location location
   RecordView record = view(location);
   if (present == 0) return publish(partition, location, hash, 0, WriteResult::Created);
   record.set_expiry_ms(view(present).expiry_ms());
+  record.header().was_appended = true;
   CommitOutcome outcome = publish(partition, location, hash, present, WriteResult::Appended);
   if (outcome.status != Status::Ok || !record.has(kIsChunked)) return outcome;
   for (uint32_t index = 0; index < at / limits::kChunkBytes; ++index) {

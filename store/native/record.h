@@ -59,7 +59,7 @@ struct RecordHeader {
   uint64_t key_length : 13;
   uint64_t inline_length : 14;  // Of the value, when it is inside the record.
   uint64_t frequency : 4;
-  uint64_t unused : 1;
+  uint64_t was_appended : 1;  // To a value that was there.
 };
 static_assert(sizeof(RecordHeader) == 16);
 static_assert(limits::kKeyBytesMax < (1 << 13) && limits::kRecordBytesInlineMax < (1 << 14));

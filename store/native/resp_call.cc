@@ -39,6 +39,7 @@ bool walks(RespCommandId id) noexcept {
 RespWatch watch_of(ObjectStore& store, Partition& partition, Bytes key) {
   RespWatch watch;
   watch.key.assign(key.begin(), key.end());
+  watch.next_version = store.next_version();
   Location location = store.find(partition, store.hash(key), key);
   if (location == 0) return watch;
   watch.version = store.view(location).header().version;
@@ -118,19 +119,28 @@ Status RespCall::run(ObjectStore& store, Partition& partition, Part* part, bool 
 // All of it in one go, so that nobody sees a part of it: what there is no memory for at once is
 // refused by itself.
 void RespCall::run_transaction(ObjectStore& store, Partition& partition) {
-  RespWriter writer(reply.bytes(), version);
+  if (has_changed(store, partition)) {
+    RespWriter(reply.bytes(), version).null_array();
+    return;
+  }
+  if (crosses_slots) {
+    RespWriter(reply.bytes(), version).error(kCrossSlot);
+    return;
+  }
+  for (Part& part : parts) {
+    if (!part.is_of_connection) run(store, partition, &part, false);
+  }
+}
+
+bool RespCall::has_changed(ObjectStore& store, Partition& partition) const {
   for (const RespWatch& watch : watches) {
     RespWatch present = watch_of(store, partition, watch.key);
-    if (present.version != watch.version || present.expiry_ms != watch.expiry_ms) {
-      writer.null_array();
-      return;
-    }
+    if (present.version != watch.version || present.expiry_ms != watch.expiry_ms) return true;
+    // It may have been there in between.
+    bool is_absent = present.version == 0;
+    if (is_absent && store.has_removed(store.hash(watch.key), watch.next_version)) return true;
   }
-  writer.array(parts.size());
-  for (Part& part : parts) {
-    run(store, partition, &part, false);
-    reply.append(&part.reply);
-  }
+  return false;
 }
 
 void RespCall::give_up(ObjectStore& store, const Work& work) noexcept {
@@ -163,7 +173,7 @@ RespCall::Part& RespCall::add_part(const RespCommand* part_command, uint32_t sha
 }
 
 void RespCall::join_parts(uint32_t shard_count) {
-  if (command->id == RespCommandId::Exec) return;
+  if (!reply.empty()) return;
   RespWriter writer(reply.bytes(), version);
   int64_t sum = 0;
   Part* chosen = nullptr;
@@ -227,6 +237,7 @@ void RespCall::reset() noexcept {
   command = nullptr;
   join = RespJoin::Only;
   touches = true;
+  crosses_slots = false;
   done = false;
   is_silent = false;
   value_bytes = 0;

@@ -28,6 +28,7 @@ struct RespWatch {
   std::vector<std::byte> key;
   uint64_t version = 0;  // 0: there was none.
   uint64_t expiry_ms = 0;
+  uint64_t next_version = 0;  // Of what was written later.
 };
 
 class RespCall final : public Errand {
@@ -37,6 +38,7 @@ class RespCall final : public Errand {
     const RespCommand* command = nullptr;
     uint32_t shard = 0;
     bool done = false;
+    bool is_of_connection = false;    // Of a transaction: carried out where the client is.
     Location open = 0;                // Of a value that streams in, or waits for memory.
     Status open_status = Status::Ok;  // Why there is none.
     uint64_t cursor = 0;              // Of a walk through the shard's keys: 0 at either end.
@@ -56,7 +58,7 @@ class RespCall final : public Errand {
   RespArguments arguments_of(const Part& part) const noexcept {
     return {part.arguments, 0, nullptr, bytes_.data()};
   }
-  // Makes `reply` of the parts'; that of a transaction is there already.
+  // Makes `reply` of the parts', unless it is there already.
   void join_parts(uint32_t shard_count);
   void discard(std::vector<OwnedExtent>* released);
   void reset() noexcept;
@@ -65,10 +67,11 @@ class RespCall final : public Errand {
   RespVersion version = RespVersion::Resp2;
   RespJoin join = RespJoin::Only;
   bool touches = true;
-  bool done = false;          // `reply` is whole.
-  bool is_silent = false;     // The client wants no reply.
-  uint64_t value_bytes = 0;   // Of a value that streams in.
-  uint64_t execution_ns = 0;  // What carrying it out took, without the way there and back.
+  bool crosses_slots = false;  // A transaction, which is not carried out then.
+  bool done = false;           // `reply` is whole.
+  bool is_silent = false;      // The client wants no reply.
+  uint64_t value_bytes = 0;    // Of a value that streams in.
+  uint64_t execution_ns = 0;   // What carrying it out took, without the way there and back.
   std::vector<Part> parts;
   std::vector<RespWatch> watches;  // Of a transaction, whose commands are the parts.
   OutputQueue reply;
@@ -76,6 +79,7 @@ class RespCall final : public Errand {
 
  private:
   Status run(ObjectStore& store, Partition& partition, Part* part, bool may_wait);
+  bool has_changed(ObjectStore& store, Partition& partition) const;
   void run_transaction(ObjectStore& store, Partition& partition);
 
   ByteBuffer bytes_;
@@ -84,7 +88,10 @@ class RespCall final : public Errand {
 // Commands that look at every key of a shard, in steps.
 bool walks(RespCommandId id) noexcept;
 
-// What EXEC compares: 0 and 0 where there is no such key.
+inline constexpr std::string_view kCrossSlot =
+    "CROSSSLOT Keys in request don't hash to the same slot";
+
+// What EXEC compares.
 RespWatch watch_of(ObjectStore& store, Partition& partition, Bytes key);
 
 }  // namespace kvstrata

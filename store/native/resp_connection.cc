@@ -1,6 +1,5 @@
 // Commands that a Valkey client's connection answers by itself: who it is, what it may, what there
 // is.
-#include <cctype>
 #include <string>
 
 #include "store/native/node.h"
@@ -17,10 +16,24 @@ namespace {
 
 // Commands and replies are those of this version of Valkey; clients look at it to learn what a
 // server can do.
-constexpr std::string_view kValkeyVersion = "9.1.0";
+constexpr std::string_view kValkeyVersion = "9.1.2";
 
 constexpr std::string_view kWrongPassword =
     "WRONGPASS invalid username-password pair or user is disabled.";
+
+constexpr std::string_view kNoPassword =
+    "ERR AUTH <password> called without any password configured for the default user. Are you sure "
+    "your configuration is correct?";
+
+// False where the pool `default` is open and this is not one of its secrets.
+bool takes_secret(const Node& node, const std::string& secret) {
+  PoolId id = 0;
+  uint32_t rights = 0;
+  std::string message;
+  bool is_one =
+      !secret.empty() && node.authenticate("default", secret, &id, &rights, &message) == Status::Ok;
+  return is_one || node.authenticate("default", "", &id, &rights, &message) != Status::Ok;
+}
 
 // A subcommand's is "container|subcommand".
 const RespCommand* find_by_full_name(std::string_view name) noexcept {
@@ -116,7 +129,8 @@ void RespProtocol::hello(const Invocation& invocation) {
       }
       next += 2;
     } else {
-      reply_error("ERR Syntax error in HELLO option '" + std::string(invocation.text(next)) + "'");
+      reply_error("ERR Syntax error in HELLO option '" +
+                  std::string(quotable(invocation.text(next))) + "'");
       return;
     }
   }
@@ -155,6 +169,10 @@ void RespProtocol::authenticate(const Invocation& invocation) {
     return;
   }
   std::string pool = size == 3 ? std::string(invocation.text(1)) : "default";
+  if (size == 2 && !takes_secret(shard_->node(), std::string(invocation.text(1)))) {
+    reply_error(kNoPassword);
+    return;
+  }
   if (take_pool(pool, std::string(invocation.text(size - 1)))) {
     reply_writer().simple_string("OK");
   } else {
@@ -183,7 +201,9 @@ bool RespProtocol::take_pool(const std::string& pool, const std::string& secret)
 void RespProtocol::select(const Invocation& invocation) {
   int64_t number = 0;
   if (!parse_decimal(invocation.text(1), &number)) {
-    reply_error("ERR value is not an integer or out of range");
+    reply_error(resp_error::kNotInteger);
+  } else if (number < INT32_MIN || number > INT32_MAX) {
+    reply_error("ERR value is out of range, value must between -2147483648 and 2147483647");
   } else if (number != 0) {
     reply_error("ERR DB index is out of range");
   } else {
@@ -237,7 +257,8 @@ void RespProtocol::client(const Invocation& invocation) {
       return;
     default: {
       bool on = is_word(invocation.text(2), "ON");
-      if (!on && !is_word(invocation.text(2), "OFF")) {
+      if ((!on && !is_word(invocation.text(2), "OFF")) ||
+          (!on && invocation.arguments.size() > 3)) {
         reply_error("ERR syntax error");
         return;
       }
@@ -260,10 +281,9 @@ void RespProtocol::set_client_info(const Invocation& invocation) {
   std::string attribute(invocation.text(2));
   bool is_name = is_word(attribute, "LIB-NAME");
   if (!is_name && !is_word(attribute, "LIB-VER")) {
-    reply_error("ERR Unrecognized option '" + attribute + "'");
+    reply_error("ERR Unrecognized option '" + std::string(quotable(attribute)) + "'");
     return;
   }
-  for (char& letter : attribute) letter = static_cast<char>(std::tolower(letter));
   if (!is_showable(invocation.text(3))) {
     reply_error("ERR " + attribute + " cannot contain spaces, newlines or special characters.");
     return;

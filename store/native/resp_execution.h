@@ -33,6 +33,12 @@ struct RespExecution {
   std::string_view text(size_t index) const noexcept { return as_text(arguments[index]); }
 };
 
+// What Valkey quotes in its errors ends before a zero byte.
+constexpr std::string_view quotable(std::string_view text,
+                                    size_t bytes_max = std::string_view::npos) noexcept {
+  return text.substr(0, std::min(text.find('\0'), bytes_max));
+}
+
 // Carries the command out and writes its reply. Busy: nothing was done or written yet, since there
 // is no memory; call again with the same execution.
 Status execute(RespExecution& execution);

@@ -40,7 +40,7 @@ bool read_conditions(RespExecution& execution, ExpireConditions* conditions) {
     } else if (is_word(word, "LT")) {
       conditions->only_sooner = true;
     } else {
-      execution.writer().error("ERR Unsupported option " + std::string(word));
+      execution.writer().error("ERR Unsupported option " + std::string(quotable(word)));
       return false;
     }
   }

@@ -1,4 +1,6 @@
 // Commands about keys: whether they are there, which there are, what they take.
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <string>
 
@@ -18,9 +20,14 @@ constexpr uint32_t kScanCountMax = 4096;
 constexpr uint32_t kWalkStep = 1024;
 constexpr uint32_t kVisitStep = 64;
 constexpr uint32_t kRandomTries = 32;
-constexpr uint64_t kIndexBytes = 10;        // Of an entry, on average.
-constexpr uint64_t kEmbeddedBytesMax = 44;  // As Valkey tells short strings from long ones.
+constexpr uint64_t kIndexBytes = 10;  // Of an entry, on average.
+// As Valkey tells short strings from long ones, by the bytes of key and value.
+constexpr uint64_t kShortKeyBytesMax = 31;
+constexpr uint64_t kEmbeddedBytesMax = 113;
+constexpr uint64_t kEmbeddedBytesMaxOfLongKeys = 111;
 constexpr uint64_t kIntegerBytesMax = 20;
+constexpr std::array<std::string_view, 6> kTypes = {"STRING", "LIST", "SET",
+                                                    "ZSET",   "HASH", "STREAM"};
 
 void count_keys(RespExecution& execution) {
   int64_t count = 0;
@@ -45,20 +52,21 @@ Location find(RespExecution& execution, Bytes key) noexcept {
 }
 
 void tell_memory(RespExecution& execution) {
-  size_t count = execution.arguments.size();
-  int64_t samples = 0;
-  bool valid = count == 3 || (count == 5 && is_word(execution.text(3), "SAMPLES"));
-  if (!valid) {
-    execution.writer().error(resp_error::kSyntax);
-    return;
-  }
-  if (count == 5 && !parse_decimal(execution.text(4), &samples)) {
-    execution.writer().error(resp_error::kNotInteger);
-    return;
-  }
-  if (samples < 0) {
-    execution.writer().error(resp_error::kSyntax);
-    return;
+  for (size_t next = 3; next < execution.arguments.size(); next += 2) {
+    int64_t samples = 0;
+    bool has_number = next + 1 < execution.arguments.size();
+    if (!has_number || !is_word(execution.text(next), "SAMPLES")) {
+      execution.writer().error(resp_error::kSyntax);
+      return;
+    }
+    if (!parse_decimal(execution.text(next + 1), &samples)) {
+      execution.writer().error(resp_error::kNotInteger);
+      return;
+    }
+    if (samples < 0) {
+      execution.writer().error(resp_error::kSyntax);
+      return;
+    }
   }
   Location location = find(execution, execution.arguments[2]);
   if (location == 0) {
@@ -70,13 +78,18 @@ void tell_memory(RespExecution& execution) {
 }
 
 std::string_view encoding_of(const ObjectStore& store, Location location) noexcept {
-  uint64_t length = store.view(location).value_length();
+  RecordView record = store.view(location);
+  uint64_t length = record.value_length();
   int64_t number = 0;
+  if (record.header().was_appended) return "raw";
   if (length != 0 && length <= kIntegerBytesMax &&
       parse_decimal(as_text(store.piece(location, 0)), &number)) {
     return "int";
   }
-  return length <= kEmbeddedBytesMax ? "embstr" : "raw";
+  uint64_t key_length = record.key().size();
+  uint64_t bytes_max =
+      key_length <= kShortKeyBytesMax ? kEmbeddedBytesMax : kEmbeddedBytesMaxOfLongKeys;
+  return key_length + length <= bytes_max ? "embstr" : "raw";
 }
 
 void describe(RespExecution& execution) {
@@ -150,7 +163,14 @@ bool read_scan_options(RespExecution& execution, ScanOptions* options) {
       }
       options->count = static_cast<uint32_t>(std::min<int64_t>(count, kScanCountMax));
     } else if (is_word(word, "TYPE")) {
-      options->wants_strings = is_word(execution.text(next + 1), "STRING");
+      std::string_view type = execution.text(next + 1);
+      bool is_known =
+          std::ranges::any_of(kTypes, [&](std::string_view each) { return is_word(type, each); });
+      if (!is_known) {
+        execution.writer().error("ERR unknown type name '" + std::string(quotable(type)) + "'");
+        return false;
+      }
+      options->wants_strings = is_word(type, "STRING");
     } else {
       execution.writer().error(resp_error::kSyntax);
       return false;
@@ -224,8 +244,12 @@ void pick_one(RespExecution& execution) {
   for (uint32_t tries = 0; tries < kRandomTries; ++tries) {
     uint64_t location = 0;
     if (execution.partition.sample(1, &location) == 0) break;
-    if (execution.store.is_gone(execution.partition, location)) continue;
-    execution.writer().bulk_string(execution.store.view(location).key());
+    Bytes key = execution.store.view(location).key();
+    if (execution.store.is_gone(execution.partition, location)) {
+      find(execution, key);  // Which removes it: there may be few others.
+      continue;
+    }
+    execution.writer().bulk_string(key);
     return;
   }
   execution.writer().null();

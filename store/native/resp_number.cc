@@ -85,6 +85,8 @@ Status append(RespExecution& execution) {
     uint64_t at = present == 0 ? 0 : store.view(present).value_length();
     if (bytes.empty() && present != 0) {
       abandon_open(execution);
+      store.renew(present);
+      store.view(present).header().was_appended = true;
       execution.writer().integer(static_cast<int64_t>(at));
       return Status::Ok;
     }

@@ -5,6 +5,7 @@
 
 #include "store/native/connection_report.h"
 #include "store/native/node.h"
+#include "store/native/resp_expiry.h"
 #include "store/native/resp_journal.h"
 #include "store/native/resp_look_ahead.h"
 #include "store/native/resp_state.h"
@@ -26,16 +27,28 @@ uint32_t right_for(const RespCommand& command) noexcept {
 
 std::string unknown_command(const RespArguments& arguments) {
   std::string text = "ERR unknown command '";
-  text.append(as_text(arguments[0]).substr(0, kQuotedBytesMax));
+  text.append(quotable(as_text(arguments[0]), kQuotedBytesMax));
   text += "', with args beginning with: ";
   std::string quoted;
   for (size_t index = 1; index < arguments.size() && quoted.size() < kQuotedBytesMax; ++index) {
     size_t room = kQuotedBytesMax - quoted.size();
     quoted += '\'';
-    quoted.append(as_text(arguments[index]).substr(0, room));
+    quoted.append(quotable(as_text(arguments[index]), room));
     quoted += "' ";
   }
   return text + quoted;
+}
+
+std::string unknown_subcommand(const RespCommand& container, std::string_view name) {
+  std::string upper(container.name);
+  for (char& letter : upper) letter = static_cast<char>(std::toupper(letter));
+  return "ERR unknown subcommand '" + std::string(quotable(name, kQuotedBytesMax)) + "'. Try " +
+         upper + " HELP.";
+}
+
+// What a browser sends, which a page may have made to do mischief.
+bool is_http(std::string_view name) noexcept {
+  return is_word(name, "POST") || is_word(name, "HOST:");
 }
 
 }  // namespace
@@ -84,35 +97,39 @@ size_t RespProtocol::consume(Bytes bytes) {
 
 // The command, whose number of arguments is right. Null: it was refused.
 const RespCommand* RespProtocol::identify(const RespArguments& arguments) {
-  const RespCommand* command = find_resp_command(as_text(arguments[0]));
-  std::string refusal;
+  std::string_view name = as_text(arguments[0]);
+  const RespCommand* command = find_resp_command(name);
   if (command == nullptr) {
-    refusal = unknown_command(arguments);
-  } else if (has_subcommands(command->id) && arguments.size() > 1) {
+    if (is_http(name)) {
+      session_->close();
+    } else {
+      refuse(nullptr, unknown_command(arguments));
+    }
+    return nullptr;
+  }
+  if (has_subcommands(command->id) && arguments.size() > 1) {
     const RespCommand* container = command;
     command = find_resp_command(as_text(arguments[1]), container->id);
     if (command == nullptr) {
-      std::string name(container->name);
-      for (char& letter : name) letter = static_cast<char>(std::toupper(letter));
-      refusal = "ERR unknown subcommand '" +
-                std::string(as_text(arguments[1]).substr(0, kQuotedBytesMax)) + "'. Try " + name +
-                " HELP.";
+      refuse(nullptr, unknown_subcommand(*container, as_text(arguments[1])));
+      return nullptr;
     }
   }
-  if (command != nullptr && !command->takes(arguments.size())) {
-    refusal = "ERR wrong number of arguments for '" + std::string(command->name) + "' command";
-  }
-  if (refusal.empty()) return command;
-  count_rejected(command, refusal);
-  reply_error(refusal);
-  break_transaction();
+  if (command->takes(arguments.size())) return command;
+  refuse(command, "ERR wrong number of arguments for '" + std::string(command->name) + "' command");
   return nullptr;
+}
+
+bool RespProtocol::is_in_transaction() const noexcept {
+  return transaction_ != nullptr && transaction_->is_open;
 }
 
 bool RespProtocol::admits(const RespCommand& command) {
   std::string refusal;
   if (!authenticated_ && (command.flags & kRespFlagNoAuth) == 0) {
     refusal = "NOAUTH Authentication required.";
+  } else if ((command.flags & kRespFlagNoMulti) != 0 && is_in_transaction()) {
+    refusal = not_in_transaction(command);
   } else if (uint32_t right = right_for(command); (rights_ & right) != right) {
     refusal = "NOPERM User " + pool_name_ + " has no permissions to run the '" +
               std::string(command.name) + "' command";
@@ -120,10 +137,26 @@ bool RespProtocol::admits(const RespCommand& command) {
     refusal = "ERR this node is stopping";
   }
   if (refusal.empty()) return true;
-  count_rejected(&command, refusal);
-  reply_error(refusal);
-  break_transaction();
+  refuse(&command, refusal);
   return false;
+}
+
+// A command was refused before it was carried out, or queued: that spoils a transaction. EXEC ends
+// it, and says why.
+void RespProtocol::refuse(const RespCommand* command, std::string_view text) {
+  if (command != nullptr) {
+    shard_->statistics().resp_commands[static_cast<size_t>(command->id)].rejected.add();
+  }
+  break_transaction();
+  std::string aborted;
+  if (command != nullptr && command->id == RespCommandId::Exec) {
+    end_transaction();
+    if (text.starts_with("ERR ")) text.remove_prefix(4);
+    aborted = "EXECABORT Transaction discarded because of: " + std::string(text);
+    text = aborted;
+  }
+  shard_->statistics().resp_errors.note(text);
+  reply_error(text);
 }
 
 void RespProtocol::start(const RespArguments& arguments) {
@@ -142,7 +175,7 @@ void RespProtocol::start(const RespArguments& arguments) {
     return;
   }
   Invocation invocation{*command, arguments};
-  if (transaction_ != nullptr && transaction_->is_open && !acts_at_once(command->id)) {
+  if (is_in_transaction() && !acts_at_once(command->id)) {
     queue(invocation);
   } else {
     dispatch(invocation);
@@ -154,7 +187,7 @@ void RespProtocol::dispatch(const Invocation& invocation) {
     finish_stream(invocation);
     return;
   }
-  switch (route_of(invocation.command.id)) {
+  switch (route_of(invocation.command)) {
     case RespRoute::Keyed:
       run_keyed(invocation);
       return;
@@ -188,6 +221,7 @@ void RespProtocol::dispatch(const Invocation& invocation) {
 // Where the reply of a command goes that is answered now: the output, unless others are due before
 // it, or nobody wants it.
 OutputQueue& RespProtocol::begin_reply() {
+  if (reply_sink_ != nullptr) return *reply_sink_;
   bool is_silent = replies_ == Replies::Off || replies_ == Replies::SkipThis;
   if (is_silent) return shard_->scratch_output();
   if (first_ == nullptr) {
@@ -217,13 +251,6 @@ void RespProtocol::count(const Invocation& invocation, uint64_t nanoseconds, Byt
   journal.note_slow(invocation.arguments, nanoseconds, session_->peer(),
                     client_ == nullptr ? std::string() : client_->name, pool_name_,
                     (invocation.command.flags & kRespFlagFast) != 0);
-}
-
-void RespProtocol::count_rejected(const RespCommand* command, std::string_view text) {
-  if (command != nullptr) {
-    shard_->statistics().resp_commands[static_cast<size_t>(command->id)].rejected.add();
-  }
-  shard_->statistics().resp_errors.note(text);
 }
 
 void RespProtocol::on_closed() noexcept {

@@ -53,12 +53,13 @@ class RespProtocol final : public Protocol {
   void start(const RespArguments& arguments);
   const RespCommand* identify(const RespArguments& arguments);
   bool admits(const RespCommand& command);
+  bool is_in_transaction() const noexcept;
   void dispatch(const Invocation& invocation);
   OutputQueue& begin_reply();
   RespWriter reply_writer() { return RespWriter(begin_reply().bytes(), version_); }
   void reply_error(std::string_view text);
   void count(const Invocation& invocation, uint64_t nanoseconds, Bytes reply);
-  void count_rejected(const RespCommand* command, std::string_view text);
+  void refuse(const RespCommand* command, std::string_view text);
 
   // resp_routing.cc: to the shards, and back.
   bool keys_are_sound(const Invocation& invocation);
@@ -94,7 +95,8 @@ class RespProtocol final : public Protocol {
   void watch(const Invocation& invocation);
   void unwatch();
   void queue(const Invocation& invocation);
-  bool joins_slot(uint16_t slot);
+  bool joins_transaction(const Invocation& invocation);
+  void run_parts_of_connection(RespCall* call);
   void break_transaction() noexcept;
   void end_transaction() noexcept;
 
@@ -132,6 +134,7 @@ class RespProtocol final : public Protocol {
   std::unique_ptr<Transaction> transaction_;  // Null without MULTI and WATCH.
   RespCall* first_ = nullptr;                 // Calls in the order of their replies.
   RespCall* last_ = nullptr;
+  OutputQueue* reply_sink_ = nullptr;  // Of the command that is carried out, if not the output.
 };
 
 // The places of a command's keys; none where the arguments name fewer than they say.

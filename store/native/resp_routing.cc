@@ -1,7 +1,8 @@
 // Commands of a Valkey client on their way: to the shards that own their keys, and their replies
 // home, in order.
 #include <algorithm>
-#include <charconv>
+#include <cerrno>
+#include <cstdlib>
 #include <string>
 
 #include "store/native/node.h"
@@ -44,6 +45,16 @@ const RespCommand* command_for_one(const RespCommand& command) noexcept {
   return &command;
 }
 
+// As Valkey takes one: whatever C takes for a number of 64 bits, but none that is below 0.
+bool parse_cursor(const std::string& text, uint64_t* cursor) noexcept {
+  int64_t number = 0;
+  if (parse_decimal(text, &number) && number < 0) return false;
+  char* end = nullptr;
+  errno = 0;
+  *cursor = std::strtoull(text.c_str(), &end, 10);
+  return errno == 0 && end != text.c_str() && *end == '\0';
+}
+
 }  // namespace
 
 // The places of a command's keys; none where the arguments name fewer than they say.
@@ -72,9 +83,7 @@ bool RespProtocol::keys_are_sound(const Invocation& invocation) {
     if (bytes <= limits::kKeyBytesMax) continue;
     std::string text = "ERR a key of " + std::to_string(bytes) + " bytes is longer than the " +
                        std::to_string(limits::kKeyBytesMax) + " that a key may have";
-    count_rejected(&invocation.command, text);
-    reply_error(text);
-    break_transaction();
+    refuse(&invocation.command, text);
     return false;
   }
   return true;
@@ -90,8 +99,13 @@ void RespProtocol::run_keyed(const Invocation& invocation) {
     run_at(invocation, shard_count == 1 ? 0 : slot_shard(key_slot(key), shard_count));
     return;
   }
-  if (!keys_are_sound(invocation)) return;
   uint32_t owner = shard_->index();
+  bool lacks_value = keys.step == 2 && keys.count_at == 0 && invocation.arguments.size() % 2 == 0;
+  if (lacks_value) {
+    run_at(invocation, owner);  // Which says so: nobody knows what its keys are.
+    return;
+  }
+  if (!keys_are_sound(invocation)) return;
   bool is_first = true;
   bool has_several_owners = false;
   for (size_t place : key_places(invocation.command, invocation.arguments)) {
@@ -106,7 +120,7 @@ void RespProtocol::run_keyed(const Invocation& invocation) {
   } else if (splits_by_key(invocation.command.id, &join)) {
     run_by_key(invocation);
   } else {
-    reply_error("CROSSSLOT Keys in request don't hash to the same slot");
+    refuse(&invocation.command, kCrossSlot);
   }
 }
 
@@ -147,10 +161,6 @@ void RespProtocol::run_as_call(const Invocation& invocation, uint32_t owner, Loc
 void RespProtocol::run_by_key(const Invocation& invocation) {
   const RespKeyPlaces& keys = invocation.command.keys;
   const RespCommand* each = command_for_one(invocation.command);
-  if (invocation.command.id == RespCommandId::Mset && invocation.arguments.size() % 2 == 0) {
-    reply_error("ERR wrong number of arguments for 'mset' command");
-    return;
-  }
   uint32_t shard_count = shard_->node().shard_count();
   RespCall* call = new_call(invocation.command);
   splits_by_key(invocation.command.id, &call->join);
@@ -187,9 +197,7 @@ void RespProtocol::run_on_all(const Invocation& invocation, RespJoin join) {
 
 void RespProtocol::run_scan(const Invocation& invocation) {
   uint64_t cursor = 0;
-  std::string_view text = invocation.text(1);
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cursor);
-  if (error != std::errc() || end != text.data() + text.size()) {
+  if (!parse_cursor(std::string(invocation.text(1)), &cursor)) {
     reply_error("ERR invalid cursor");
     return;
   }
@@ -353,6 +361,7 @@ void RespProtocol::work_done(const Work& work) {
 // Its parts are done.
 void RespProtocol::finish(RespCall* call) {
   session_->await_no_more(call);
+  if (call->command->id == RespCommandId::Exec) run_parts_of_connection(call);
   call->join_parts(shard_->node().shard_count());
   call->done = true;
   RespArguments arguments = call->parts.empty() ? RespArguments({}, 0, nullptr, nullptr)

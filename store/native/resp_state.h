@@ -21,8 +21,11 @@ struct RespProtocol::Transaction {
   RespCall* call = nullptr;  // Its parts are the commands that wait.
   bool is_open = false;      // After MULTI.
   bool is_broken = false;    // EXEC will refuse.
-  bool has_slot = false;
+  bool has_slot = false;     // Of the commands' keys,
+  bool has_slots = false;    // or several: EXEC will refuse.
   uint16_t slot = 0;
+  bool has_shard = false;  // Of these keys and those that are watched.
+  uint32_t shard = 0;
   std::vector<RespWatch> watches;
 };
 
@@ -39,7 +42,13 @@ enum class RespRoute : uint8_t {
   Slot,            // The shard of the slot that is an argument.
 };
 
-constexpr RespRoute route_of(RespCommandId id) noexcept {
+// Of commands about connections: which the connection's shard cannot answer by itself.
+constexpr bool concerns_all(RespCommandId id) noexcept {
+  return id == RespCommandId::ClientInfo || id == RespCommandId::ClientList ||
+         id == RespCommandId::ClientKill || id == RespCommandId::CommandList;
+}
+
+constexpr RespRoute route_of_single(RespCommandId id) noexcept {
   switch (id) {
     case RespCommandId::Dbsize:
       return RespRoute::SumOfShards;
@@ -52,54 +61,15 @@ constexpr RespRoute route_of(RespCommandId id) noexcept {
       return RespRoute::AnyShard;
     case RespCommandId::Scan:
       return RespRoute::Scan;
-    case RespCommandId::ClusterCountkeysinslot:
-    case RespCommandId::ClusterGetkeysinslot:
-      return RespRoute::Slot;
-    case RespCommandId::ClientInfo:
-    case RespCommandId::ClientList:
-    case RespCommandId::ClientKill:
-    case RespCommandId::CommandList:
-    case RespCommandId::Wait:
     case RespCommandId::Info:
-    case RespCommandId::ConfigGet:
-    case RespCommandId::ConfigSet:
-    case RespCommandId::AclList:
-    case RespCommandId::AclCat:
-    case RespCommandId::AclGetuser:
-    case RespCommandId::AclWhoami:
-    case RespCommandId::SlowlogGet:
-    case RespCommandId::SlowlogLen:
-    case RespCommandId::SlowlogReset:
-    case RespCommandId::LatencyHistogram:
-    case RespCommandId::LatencyHistory:
-    case RespCommandId::LatencyLatest:
-    case RespCommandId::LatencyReset:
-    case RespCommandId::ClusterInfo:
-    case RespCommandId::ClusterLinks:
-    case RespCommandId::ClusterMyid:
-    case RespCommandId::ClusterNodes:
-    case RespCommandId::ClusterShards:
-    case RespCommandId::ClusterSlots:
+    case RespCommandId::Wait:
       return RespRoute::Python;
     case RespCommandId::Hello:
     case RespCommandId::Auth:
     case RespCommandId::Select:
     case RespCommandId::Quit:
     case RespCommandId::Reset:
-    case RespCommandId::ClientId:
-    case RespCommandId::ClientSetname:
-    case RespCommandId::ClientGetname:
-    case RespCommandId::ClientSetinfo:
-    case RespCommandId::ClientNoEvict:
-    case RespCommandId::ClientNoTouch:
-    case RespCommandId::ClientReply:
-    case RespCommandId::ClientTracking:
     case RespCommandId::Command:
-    case RespCommandId::CommandCount:
-    case RespCommandId::CommandDocs:
-    case RespCommandId::CommandGetkeys:
-    case RespCommandId::CommandInfo:
-    case RespCommandId::ClusterKeyslot:
     case RespCommandId::Multi:
     case RespCommandId::Exec:
     case RespCommandId::Discard:
@@ -111,11 +81,42 @@ constexpr RespRoute route_of(RespCommandId id) noexcept {
   }
 }
 
+constexpr RespRoute route_of(const RespCommand& command) noexcept {
+  switch (command.container) {
+    case RespCommandId::None:
+      return route_of_single(command.id);
+    case RespCommandId::Client:
+    case RespCommandId::Command:
+      return concerns_all(command.id) ? RespRoute::Python : RespRoute::Connection;
+    case RespCommandId::Cluster:
+      if (command.id == RespCommandId::ClusterKeyslot) return RespRoute::Connection;
+      return command.id == RespCommandId::ClusterCountkeysinslot ||
+                     command.id == RespCommandId::ClusterGetkeysinslot
+                 ? RespRoute::Slot
+                 : RespRoute::Python;
+    case RespCommandId::Memory:
+    case RespCommandId::Object:
+      return RespRoute::Keyed;
+    default:
+      return RespRoute::Python;
+  }
+}
+
 // Within a transaction, that is.
 constexpr bool acts_at_once(RespCommandId id) noexcept {
-  return id == RespCommandId::Multi || id == RespCommandId::Exec || id == RespCommandId::Discard ||
-         id == RespCommandId::Watch || id == RespCommandId::Quit || id == RespCommandId::Reset;
+  return id == RespCommandId::Exec || id == RespCommandId::Discard || id == RespCommandId::Quit ||
+         id == RespCommandId::Reset;
 }
+
+// Not those that change what its other commands mean, nor those that other shards take part in.
+constexpr bool fits_transaction(const RespCommand& command) noexcept {
+  RespRoute route = route_of(command);
+  bool changes_rest = command.id == RespCommandId::Hello || command.id == RespCommandId::Auth;
+  return route == RespRoute::Keyed || (route == RespRoute::Connection && !changes_rest);
+}
+
+// Why a command cannot be part of one.
+std::string not_in_transaction(const RespCommand& command);
 
 constexpr bool has_subcommands(RespCommandId id) noexcept {
   switch (id) {

@@ -33,9 +33,8 @@ uint64_t RespProtocol::data_left() const noexcept {
 // `arguments` are those before the large one.
 bool RespProtocol::may_stream(const RespArguments& arguments) const noexcept {
   const RespCommand* command = find_resp_command(as_text(arguments[0]));
-  bool in_transaction = transaction_ != nullptr && transaction_->is_open;
   return command != nullptr && value_place(command->id) == arguments.size() && authenticated_ &&
-         (rights_ & kRightWrite) != 0 && !in_transaction && !shard_->stopping() &&
+         (rights_ & kRightWrite) != 0 && !is_in_transaction() && !shard_->stopping() &&
          arguments[1].size() <= limits::kKeyBytesMax;
 }
 

@@ -273,12 +273,12 @@ void set_many(RespExecution& execution) {
 void set_many_with_options(RespExecution& execution) {
   int64_t count = 0;
   if (!parse_decimal(execution.text(1), &count) || count <= 0 || count > INT32_MAX) {
-    execution.writer().error("ERR invalid numkeys value");
+    execution.writer().error("ERR invalid numkeys value or out of range");
     return;
   }
   size_t end = 2 + 2 * static_cast<size_t>(count);
   if (end > execution.arguments.size()) {
-    execution.writer().error("ERR wrong number of key-value pairs");
+    execution.writer().error(resp_error::kSyntax);
     return;
   }
   SetOptions options;

@@ -1,5 +1,7 @@
 // MULTI, EXEC and WATCH: commands that wait until all of them are carried out in one go, on the
 // shard that owns their keys.
+#include <algorithm>
+
 #include "store/native/node.h"
 #include "store/native/resp_protocol.h"
 #include "store/native/resp_state.h"
@@ -11,15 +13,14 @@ namespace kvstrata {
 namespace {
 
 constexpr size_t kQueuedMax = 64 * 1024;
-constexpr std::string_view kCrossSlot = "CROSSSLOT Keys in request don't hash to the same slot";
 
 }  // namespace
 
+std::string not_in_transaction(const RespCommand& command) {
+  return "ERR Command '" + std::string(command.name) + "' not allowed inside a transaction";
+}
+
 void RespProtocol::multi() {
-  if (transaction_ != nullptr && transaction_->is_open) {
-    reply_error("ERR MULTI calls can not be nested");
-    return;
-  }
   if (transaction_ == nullptr) transaction_ = std::make_unique<Transaction>();
   transaction_->is_open = true;
   transaction_->call = new_call(*find_resp_command("EXEC"));
@@ -35,36 +36,47 @@ void RespProtocol::discard() {
   reply_writer().simple_string("OK");
 }
 
-// False, and an error was written, where another slot is named than before.
-bool RespProtocol::joins_slot(uint16_t slot) {
-  if (transaction_->has_slot && transaction_->slot != slot) {
-    reply_error(kCrossSlot);
-    break_transaction();
+// False, and an error was written, where the keys are not of one slot, or of another shard than
+// before. Of several commands, each may name a slot of its own: only EXEC finds that wrong.
+bool RespProtocol::joins_transaction(const Invocation& invocation) {
+  Transaction& transaction = *transaction_;
+  uint32_t shard_count = shard_->node().shard_count();
+  std::vector<size_t> places = key_places(invocation.command, invocation.arguments);
+  if (places.empty()) return true;
+  uint16_t slot = key_slot(invocation.arguments[places[0]]);
+  bool is_of_one = std::ranges::all_of(
+      places, [&](size_t place) { return key_slot(invocation.arguments[place]) == slot; });
+  uint32_t shard = slot_shard(slot, shard_count);
+  bool crosses = transaction.is_open && transaction.has_slot && transaction.slot != slot;
+  if (!is_of_one || (!crosses && transaction.has_shard && transaction.shard != shard)) {
+    refuse(&invocation.command, kCrossSlot);
     return false;
   }
-  transaction_->has_slot = true;
-  transaction_->slot = slot;
+  transaction.has_slots = transaction.has_slots || crosses;
+  if (crosses) return true;
+  transaction.has_shard = true;
+  transaction.shard = shard;
+  if (!transaction.is_open) return true;
+  transaction.has_slot = true;
+  transaction.slot = slot;
   return true;
 }
 
 void RespProtocol::queue(const Invocation& invocation) {
   const RespCommand& command = invocation.command;
-  if (route_of(command.id) != RespRoute::Keyed) {
-    reply_error("ERR Command not allowed inside a transaction");
-    break_transaction();
+  if (!fits_transaction(command)) {
+    refuse(&command, not_in_transaction(command));
     return;
   }
   if (transaction_->call->parts.size() == kQueuedMax) {
-    reply_error("ERR a transaction has at most 65536 commands");
-    break_transaction();
+    refuse(&command, "ERR a transaction has at most 65536 commands");
     return;
   }
-  if (!keys_are_sound(invocation)) return;
-  for (size_t place : key_places(command, invocation.arguments)) {
-    if (!joins_slot(key_slot(invocation.arguments[place]))) return;
-  }
+  if (!keys_are_sound(invocation) || !joins_transaction(invocation)) return;
   RespCall* call = transaction_->call;
-  call->add_part(&command, 0).arguments = call->keep(invocation.arguments);
+  RespCall::Part& part = call->add_part(&command, 0);
+  part.arguments = call->keep(invocation.arguments);
+  part.is_of_connection = route_of(command) == RespRoute::Connection;
   reply_writer().simple_string("QUEUED");
 }
 
@@ -79,12 +91,16 @@ void RespProtocol::exec() {
     return;
   }
   RespCall* call = std::exchange(transaction_->call, nullptr);
-  uint32_t owner = shard_->index();
-  if (transaction_->has_slot) owner = slot_shard(transaction_->slot, shard_->node().shard_count());
+  uint32_t owner = transaction_->has_shard ? transaction_->shard : shard_->index();
   call->watches = std::move(transaction_->watches);
+  call->join = RespJoin::Array;
+  call->crosses_slots = transaction_->has_slots;
   call->version = version_;
   call->pool = pool_;
-  for (RespCall::Part& part : call->parts) part.shard = owner;
+  for (RespCall::Part& part : call->parts) {
+    part.shard = owner;
+    is_asking_ = is_asking_ || part.is_of_connection;
+  }
   end_transaction();
   enqueue(call);
   ++call->pending;
@@ -93,18 +109,24 @@ void RespProtocol::exec() {
   finish(call);
 }
 
-void RespProtocol::watch(const Invocation& invocation) {
-  if (transaction_ != nullptr && transaction_->is_open) {
-    reply_error("ERR WATCH inside MULTI is not allowed");
-    return;
+// The commands of a transaction that are the connection's, once the others were carried out.
+void RespProtocol::run_parts_of_connection(RespCall* call) {
+  is_asking_ = false;
+  if (!call->reply.empty()) return;  // It was refused.
+  for (RespCall::Part& part : call->parts) {
+    if (!part.is_of_connection || !part.reply.empty()) continue;
+    reply_sink_ = &part.reply;
+    run_now({*part.command, call->arguments_of(part)});
+    reply_sink_ = nullptr;
   }
+}
+
+void RespProtocol::watch(const Invocation& invocation) {
   if (!keys_are_sound(invocation)) return;
   if (transaction_ == nullptr) transaction_ = std::make_unique<Transaction>();
-  for (size_t index = 1; index < invocation.arguments.size(); ++index) {
-    if (!joins_slot(key_slot(invocation.arguments[index]))) return;
-  }
+  if (!joins_transaction(invocation)) return;
   is_asking_ = true;
-  run_as_call(invocation, slot_shard(transaction_->slot, shard_->node().shard_count()), 0);
+  run_as_call(invocation, transaction_->shard, 0);
 }
 
 void RespProtocol::unwatch() {

@@ -281,10 +281,16 @@ void Session::flush() {
   if (!output_.empty() && !socket_full_ && in_flight_.empty()) shard_->flush_later(this);
 }
 
-// Small output goes with the loop's next system call. False if there is more than that.
+// Small output goes with the loop's next system call. False if there is more than that, or if it is
+// the last: the connection ends behind it, and the loop does not wait to be told that it was sent.
 bool Session::hand_to_reactor() {
-  if (!in_flight_.empty()) return true;  // When it is sent, the output follows.
-  if (!shard_->reactor().sends() || !output_.is_small() || output_.empty()) return false;
+  if (!in_flight_.empty()) {
+    // When it is sent, the output follows.
+    if (!output_.empty() || output_full_ || closing_) shard_->reactor().hurry();
+    return true;
+  }
+  if (closing_ || !shard_->reactor().sends()) return false;
+  if (!output_.is_small() || output_.empty()) return false;
   output_.take(&in_flight_);
   shard_->reactor().send(&watch_, in_flight_.view());
   return true;

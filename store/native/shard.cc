@@ -42,6 +42,7 @@ Shard::Shard(Node* node, uint32_t index)
       mailbox_watch_(mailbox_.fd(), nullptr),
       read_buffer_(kReadBufferBytes),
       releases_(node->shard_count()),
+      letters_(node->shard_count()),
       spin_(uint64_t{node->options().spin_us} * 1000) {
   now_ns_ = TurnWatch::monotonic_ns();
   store_.set_clock(wall_clock_ms());
@@ -113,6 +114,7 @@ void Shard::turn(uint32_t event_count) {
   if (!waiting_.empty()) retry_waiting();
   if (maintenance_due_ || now_ns_ >= next_tick_ns_) tick();
   send_releases();
+  send_letters();
   // Events that wait may be about those that would go.
   if (reap_due_ && next_event_ == event_count_) reap();
   uint64_t end_ns = TurnWatch::monotonic_ns();
@@ -188,6 +190,17 @@ void Shard::return_command(Command* command) {
   commands_.give_back(command);
 }
 
+// All letters of a turn to one shard go at once: one lock, and one waking at most.
+void Shard::post_later(uint32_t target, Mailbox<Shard>::Letter letter) {
+  letters_[target].push_back(std::move(letter));
+}
+
+void Shard::send_letters() {
+  for (uint32_t target = 0; target < letters_.size(); ++target) {
+    if (!letters_[target].empty()) node_->shard(target).mailbox_.post_all(&letters_[target]);
+  }
+}
+
 RespCall* Shard::take_resp_call() {
   RespCall* call = resp_calls_.take();
   call->home_shard = static_cast<uint16_t>(index_);
@@ -234,7 +247,7 @@ bool Shard::waits_behind(const Errand& errand) const noexcept {
 }
 
 void Shard::send_work(uint32_t owner, const Work& work) {
-  node_->shard(owner).post([work](Shard& shard) { shard.perform_for(work); });
+  post_later(owner, [work](Shard& shard) { shard.perform_for(work); });
 }
 
 bool Shard::begin_work(uint32_t owner, const Work& work) {
@@ -302,7 +315,7 @@ void Shard::send_home(const Work& work) {
     work_done(work);
     return;
   }
-  node_->shard(work.errand->home_shard).post([work](Shard& home) { home.work_done(work); });
+  post_later(work.errand->home_shard, [work](Shard& home) { home.work_done(work); });
 }
 
 void Shard::flush_later(Session* session) {

@@ -112,6 +112,8 @@ class Shard {
   int timeout_ms() const noexcept;
   bool stop_is_due();
   void send_releases();
+  void post_later(uint32_t target, Mailbox<Shard>::Letter letter);
+  void send_letters();
 
   Node* node_;
   uint32_t index_;
@@ -134,6 +136,7 @@ class Shard {
   OutputQueue scratch_output_;
   std::deque<Work> waiting_;                   // Writes that wait for memory, oldest first.
   std::vector<std::vector<Extent>> releases_;  // By owning shard.
+  std::vector<std::vector<Mailbox<Shard>::Letter>> letters_;  // By shard: they go with this turn.
   std::unordered_map<uint64_t, Errand*> admin_calls_;
   SpinGate spin_;
   TurnWatch watch_;

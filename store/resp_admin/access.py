@@ -4,7 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from kvstrata.store.resp_admin.node_state import NodeState
-from kvstrata.store.resp_admin.request import CommandError, Request, subcommand_refusal
+from kvstrata.store.resp_admin.request import (
+    CommandError,
+    Request,
+    quotable,
+    subcommand_refusal,
+)
 from kvstrata.store.resp_commands.command import CATEGORIES
 from kvstrata.store.resp_commands.table import COMMANDS
 from kvstrata.store.resp_encoding import Reply, Set
@@ -52,7 +57,7 @@ def categories(_state: NodeState, request: Request) -> Reply:
         raise subcommand_refusal(request)
     wanted = words[0].lower()
     if wanted not in CATEGORIES:
-        raise CommandError(f"ERR Unknown category '{words[0]}'")
+        raise CommandError(f"ERR Unknown category '{quotable(words[0])}'")
     return [each.name for each in COMMANDS if wanted in each.all_categories]
 
 

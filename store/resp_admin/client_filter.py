@@ -4,7 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kvstrata.store.resp_admin.request import SYNTAX_ERROR, CommandError, parse_integer
+from kvstrata.store.resp_admin.request import (
+    SYNTAX_ERROR,
+    CommandError,
+    parse_integer,
+    quotable,
+)
 
 Connection = Mapping[str, Any]
 Test = Callable[[Connection], bool]
@@ -84,11 +89,11 @@ def _test(option: str, plain: str, value: str, users: Sequence[str]) -> Test:
     match plain:
         case "USER":
             if value not in users:
-                raise CommandError(f"ERR No such user '{value}'")
+                raise CommandError(f"ERR No such user '{quotable(value)}'")
             return lambda connection: connection["pool"] == value
         case "TYPE":
             if value.lower() not in _TYPES_KNOWN:
-                raise CommandError(f"ERR Unknown client type '{value}'")
+                raise CommandError(f"ERR Unknown client type '{quotable(value)}'")
             return lambda _: value.lower() == "normal"
         case "FLAGS":
             if unknown := "".join(letter for letter in value if letter not in _FLAGS_KNOWN):

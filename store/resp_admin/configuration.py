@@ -6,7 +6,7 @@ from kvstrata.store.errors import Error
 from kvstrata.store.resp_admin.glob import matches
 from kvstrata.store.resp_admin.node_state import NodeState
 from kvstrata.store.resp_admin.parameters import PARAMETERS, ParameterError
-from kvstrata.store.resp_admin.request import SYNTAX_ERROR, CommandError, Request
+from kvstrata.store.resp_admin.request import SYNTAX_ERROR, CommandError, Request, quotable
 from kvstrata.store.resp_encoding import OK, Reply
 
 
@@ -33,7 +33,7 @@ def change(state: NodeState, request: Request) -> Reply:
     for name, _ in pairs:
         if name.lower() not in PARAMETERS:
             raise CommandError(
-                f"ERR Unknown option or number of arguments for CONFIG SET - '{name}'"
+                f"ERR Unknown option or number of arguments for CONFIG SET - '{quotable(name)}'"
             )
     changes: dict[str, dict[str, Any]] = {"pool": {}, "watch": {}}
     seen: set[str] = set()

@@ -34,7 +34,7 @@ _ANSWERS: Final[dict[str, Callable[[NodeState, Request], Reply]]] = {
     "cluster|nodes": cluster.nodes,
     "cluster|shards": cluster.shards,
     "cluster|slots": cluster.slots,
-    "command|list": command_list.names,
+    "command|list": command_list.answer,
     "config|get": configuration.get,
     "config|set": configuration.change,
     "info": information.answer,

@@ -67,10 +67,15 @@ def parse_integer(text: str, refusal: str = NOT_AN_INTEGER) -> int:
     return number
 
 
+def quotable(word: str) -> str:
+    """What Valkey quotes of a word in a refusal: it ends before a zero byte."""
+    return word.partition("\0")[0]
+
+
 def subcommand_refusal(request: Request) -> CommandError:
     """What a subcommand answers that has too many arguments."""
     container, own = request.words(0)[:2]
     return CommandError(
-        f"ERR unknown subcommand or wrong number of arguments for '{own}'."
+        f"ERR unknown subcommand or wrong number of arguments for '{quotable(own)}'."
         f" Try {container.upper()} HELP."
     )

@@ -42,6 +42,21 @@ class Client:
         self.send(encode_command(list(arguments)))
         return self.receive()
 
+    def scan(self, *arguments: bytes) -> Reply | None:
+        """Send a SCAN, and again with the cursor it returns, until it is through.
+
+        Returns one reply with all keys; the first error, or None where the server closed.
+        """
+        keys: list[Reply] = []
+        while (reply := self.call(*arguments)) is not None and reply.items is not None:
+            cursor, found = reply.items
+            assert cursor.text is not None
+            keys += found.items or ()
+            if cursor.text == b"0":
+                return Reply("*", b"", items=(cursor, Reply("*", b"", items=tuple(keys))))
+            arguments = arguments[0], cursor.text, *arguments[2:]
+        return reply
+
     def send(self, data: bytes) -> None:
         self._socket.sendall(data)
 

@@ -1,12 +1,17 @@
-"""A Valkey, and what is compared with it."""
+"""A Valkey, and a node that is compared with it."""
 
 from collections.abc import Iterator
+from typing import Final
 
 import pytest
 
+from kvstrata.store.config import NodeConfig, PoolConfig
+from kvstrata.store.node import RunningNode
 from tests.differential.comparison import DOCUMENT, known_differences
 from tests.differential.run import Comparison
 from tests.differential.valkey import find_valkey, valkey_server
+
+MIB: Final = 1 << 20
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -21,23 +26,16 @@ def valkey_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield port
 
 
-@pytest.fixture(scope="module")
-def node_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """A second Valkey, in place of a node: shows that two runs of one sequence are alike."""
-    with valkey_server(tmp_path_factory.mktemp("node")) as port:
-        yield port
+@pytest.fixture(scope="module", params=[1, 3], ids=["one-shard", "three-shards"])
+def node_port(request: pytest.FixtureRequest) -> Iterator[int]:
+    config = NodeConfig(port=0, shards=request.param, memory=64 * MIB, spin=0, huge_pages=False)
+    with RunningNode(config, {"default": PoolConfig()}) as node:
+        yield node.port
 
 
 @pytest.fixture(scope="module")
 def valkey_cluster_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     with valkey_server(tmp_path_factory.mktemp("valkey-cluster"), cluster=True) as port:
-        yield port
-
-
-@pytest.fixture(scope="module")
-def node_cluster_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """As `node_port`, for what only a server with slots answers."""
-    with valkey_server(tmp_path_factory.mktemp("node-cluster"), cluster=True) as port:
         yield port
 
 
@@ -48,6 +46,6 @@ def comparison(valkey_port: int, node_port: int) -> Comparison:
 
 
 @pytest.fixture(scope="module")
-def cluster_comparison(valkey_cluster_port: int, node_cluster_port: int) -> Comparison:
+def cluster_comparison(valkey_cluster_port: int, node_port: int) -> Comparison:
     known = known_differences(DOCUMENT.read_text(encoding="utf-8"))
-    return Comparison(valkey_cluster_port, node_cluster_port, known)
+    return Comparison(valkey_cluster_port, node_port, known)

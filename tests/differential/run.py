@@ -8,7 +8,7 @@ from typing import Final
 
 from tests.differential.client import Client
 from tests.differential.commands import Step
-from tests.differential.comparison import KnownDifference, alike
+from tests.differential.comparison import KnownDifference, alike, walks_through
 from tests.differential.resp import Reply
 
 # Settings outlive FLUSHALL, and a sequence changes them.
@@ -52,6 +52,12 @@ class _Pair:
         for client in (self.valkey, self.node):
             client.call(b"HELLO", b"%d" % self.version)
 
+    def call(self, arguments: tuple[bytes, ...]) -> tuple[Reply | None, Reply | None]:
+        """A walk through all keys is made to its end: how many steps it takes, no one can say."""
+        if walks_through(arguments):
+            return self.valkey.scan(*arguments), self.node.scan(*arguments)
+        return self.valkey.call(*arguments), self.node.call(*arguments)
+
     def reopen(self) -> None:
         self.valkey.reopen()
         self.node.reopen()
@@ -80,8 +86,7 @@ class Comparison:
                     client.call(*command)
             for number, step in enumerate(steps):
                 pair = pairs[step.client]
-                theirs = pair.valkey.call(*step.arguments)
-                ours = pair.node.call(*step.arguments)
+                theirs, ours = pair.call(step.arguments)
                 if not self._alike(pair, step.arguments, theirs, ours):
                     return Difference(number, step, theirs, ours)
                 if theirs is None or step.arguments[0].upper() == b"QUIT":
@@ -96,7 +101,7 @@ class Comparison:
             return theirs is ours
         if theirs.raw == b"+QUEUED\r\n":
             pair.queued.append(arguments)
-            return ours.raw == theirs.raw
+            return self._one_alike(arguments, theirs, ours)
         if arguments[0].upper() in {b"EXEC", b"DISCARD", b"RESET", b"QUIT"}:
             queued, pair.queued = pair.queued, []
             if theirs.items is not None:

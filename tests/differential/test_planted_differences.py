@@ -1,11 +1,14 @@
 """The comparison finds a reply that was altered, and says which command it belongs to."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.differential.altering_proxy import altering_proxy
 from tests.differential.commands import DATA, TALK, TRANSACTIONS, sequence
 from tests.differential.comparison import KnownDifference, known_differences
 from tests.differential.run import Comparison, explain
+from tests.differential.valkey import valkey_server
 
 STEPS = sequence(0, 1_500, DATA, TALK, TRANSACTIONS)
 ALTERED = [
@@ -16,11 +19,18 @@ ALTERED = [
 ]
 
 
+@pytest.fixture(scope="module")
+def second_valkey_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """In place of a node: what two of one kind answer is alike, but for what is altered."""
+    with valkey_server(tmp_path_factory.mktemp("second")) as port:
+        yield port
+
+
 @pytest.mark.parametrize(("reply", "altered"), ALTERED)
 def test_an_altered_reply_is_found(
-    valkey_port: int, node_port: int, reply: bytes, altered: bytes
+    valkey_port: int, second_valkey_port: int, reply: bytes, altered: bytes
 ) -> None:
-    with altering_proxy(node_port, reply, altered) as port:
+    with altering_proxy(second_valkey_port, reply, altered) as port:
         comparison = Comparison(valkey_port, port)
         difference = comparison.run(STEPS, 2)
         assert difference is not None
@@ -29,17 +39,17 @@ def test_an_altered_reply_is_found(
     assert reply[:9].split(b"\r\n")[0].decode() in words
 
 
-def test_what_is_never_replied_is_no_difference(valkey_port: int, node_port: int) -> None:
-    with altering_proxy(node_port, b"$5\r\nnever\r\n", b"$5\r\nNever\r\n") as port:
+def test_what_is_never_replied_is_no_difference(valkey_port: int, second_valkey_port: int) -> None:
+    with altering_proxy(second_valkey_port, b"$5\r\nnever\r\n", b"$5\r\nNever\r\n") as port:
         assert Comparison(valkey_port, port).run(STEPS, 2) is None
 
 
-def test_a_known_difference_is_excused(valkey_port: int, node_port: int) -> None:
+def test_a_known_difference_is_excused(valkey_port: int, second_valkey_port: int) -> None:
     known = known_differences(
         "## What is answered otherwise\n\n| `OBJECT ENCODING` | `$raw` | `$embstr` | form |\n"
     )
     steps = sequence(1, 1_500, DATA)
-    with altering_proxy(node_port, b"$3\r\nraw\r\n", b"$6\r\nembstr\r\n") as port:
+    with altering_proxy(second_valkey_port, b"$3\r\nraw\r\n", b"$6\r\nembstr\r\n") as port:
         assert Comparison(valkey_port, port).run(steps, 2) is not None
         assert Comparison(valkey_port, port, known).run(steps, 2) is None
 

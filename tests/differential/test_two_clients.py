@@ -34,7 +34,7 @@ SCRIPTS = {
     "wrong count within": "0 MULTI|0 GET|0 GET a|0 EXEC",
     "an error when it runs": "0 MULTI|0 SET a x|0 INCR a|0 GET a|0 EXEC",
     "reset within": "0 MULTI|0 SET a x|0 RESET|0 EXEC",
-    "hello within": "0 MULTI|0 HELLO 3|0 PING|0 EXEC",
+    "hello within": "0 MULTI|0 HELLO 3|0 DISCARD|0 PING",
     "quit within": "0 MULTI|0 SET a 1|0 QUIT|0 GET a",
     "others read between": "0 MULTI|0 SET a 1|1 GET a|0 EXEC|1 GET a",
     "nothing to run": "0 EXEC|0 DISCARD|0 MULTI x|0 UNWATCH|0 WATCH",

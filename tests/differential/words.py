@@ -23,6 +23,7 @@ PATTERNS: Final = [
     *(b"*", b"a", b"?", b"[ab]", b"[^a]", b"[a-b]", b"\\a", b"{t}*", b"k*k", b"*\xff*", b"**"),
     *(b"", b"[", b"[]", b"a*[b", b"nothing"),
 ]
+KEY_BYTES_MAX: Final = 4096
 HOSTILE: Final = [b"", b"\x00", b"nx", b"EX", b"-1", b"\r\n", b"z" * 1_000]
 
 
@@ -50,6 +51,11 @@ class Words:
     def some_keys(self, count_max: int = 4) -> list[bytes]:
         return [self.key() for _ in range(self.random.randint(1, count_max))]
 
+    def keys_of_one_slot(self) -> list[bytes]:
+        if self.chance(0.5):
+            return [self.key()]
+        return [self.one(b"{t}1", b"{t}2") for _ in range(self.random.randint(1, 3))]
+
     def value(self) -> bytes:
         return self.random.choice(VALUES)
 
@@ -71,7 +77,12 @@ class Words:
         return self.random.choice([name, name, name.lower(), name.title()])
 
     def damaged(self, arguments: list[bytes]) -> list[bytes]:
-        """The command with an argument too many, too few, or of the wrong kind."""
+        """The command with an argument too many, too few, or of the wrong kind.
+
+        Not where that could make a key of a value that is longer than a node lets keys be.
+        """
+        if any(len(argument) > KEY_BYTES_MAX for argument in arguments):
+            return arguments
         damaged = list(arguments)
         at = self.random.randrange(1, len(damaged) + 1)
         match self.random.randrange(3):

@@ -23,6 +23,7 @@ OPTIONS: Final[dict[str, Any]] = {
     "populate_full": False,
     "huge_pages": False,
     "spin_us": 0,
+    "uring": _kernel.uring_is_usable(),
     "credits": 128,
     "connection_count_max": 4_096,
     "connection_bytes_max": MIB,

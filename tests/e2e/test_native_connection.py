@@ -29,6 +29,7 @@ def node() -> Iterator[_kernel.Node]:
         populate_full=False,
         huge_pages=False,
         spin_us=0,
+        uring=_kernel.uring_is_usable(),
         credits=16,
         connection_count_max=100,
         connection_bytes_max=16 << 20,

@@ -79,6 +79,8 @@ class Reactor {
   virtual bool sends() const noexcept = 0;
   // `bytes` must stay until they are reported as sent; one at a time.
   virtual void send(Watch* watch, Bytes bytes) noexcept = 0;
+  // Somebody waits for what is being sent: the next wait ends with the first that is.
+  virtual void hurry() noexcept = 0;
 
   // Fills `events`, waiting for the first of them at most so long. `gathers`: it may wait some
   // microseconds for more, if several came the last time.

@@ -41,6 +41,7 @@ class EpollReactor final : public Reactor {
 
   bool sends() const noexcept override { return false; }
   void send(Watch*, Bytes) noexcept override {}
+  void hurry() noexcept override {}
 
   size_t wait(std::span<IoEvent> events, int timeout_ms, bool) noexcept override {
     std::array<epoll_event, kEventCount> reported;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <utility>
 
 #include "transport/native/reactor.h"
 #include "transport/native/uring_library.h"
@@ -98,6 +99,8 @@ class UringReactor final : public Reactor {
     ++sends_submitted_;
   }
 
+  void hurry() noexcept override { hurries_ = true; }
+
   size_t wait(std::span<IoEvent> events, int timeout_ms, bool gathers) noexcept override {
     if (io_uring_cq_ready(&ring_) == 0 || io_uring_sq_ready(&ring_) != 0)
       enter(timeout_ms, gathers);
@@ -153,15 +156,18 @@ class UringReactor final : public Reactor {
     io_uring_buf_ring_advance(buffer_ring_, 1);
   }
 
-  // What was sent at once is complete before anything is waited for, and does not count.
+  // What was sent at once is complete before anything is waited for, and does not count unless
+  // somebody waits for it.
   void enter(int timeout_ms, bool gathers) noexcept {
+    unsigned sends = std::exchange(sends_submitted_, 0);
+    if (std::exchange(hurries_, false)) {
+      sends = 0;
+      gathers = false;
+    }
     if (timeout_ms == 0) {
       library_->submit_and_get_events(&ring_);
-      sends_submitted_ = 0;
       return;
     }
-    unsigned sends = sends_submitted_;
-    sends_submitted_ = 0;
     io_uring_cqe* first = nullptr;
     if (gathers && last_count_ > 1) {
       __kernel_timespec gather{0, kGatherNs};
@@ -224,7 +230,8 @@ class UringReactor final : public Reactor {
   io_uring ring_{};
   void* buffers_ = MAP_FAILED;
   io_uring_buf_ring* buffer_ring_ = nullptr;
-  unsigned sends_submitted_ = 0;
+  unsigned sends_submitted_ = 0;  // Since the last wait.
+  bool hurries_ = false;
   unsigned last_count_ = 0;
 };
 

@@ -35,7 +35,9 @@ char unescaped(char character) noexcept {
 
 class Splitter {
  public:
-  Splitter(std::string_view line, ByteBuffer* text) noexcept : line_(line), text_(text) {}
+  // As in C, a line ends before a zero byte.
+  Splitter(std::string_view line, ByteBuffer* text) noexcept
+      : line_(line.substr(0, line.find('\0'))), text_(text) {}
 
   // Skips to the next word; false when there is none.
   bool find_word() noexcept {

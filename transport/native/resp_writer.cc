@@ -67,6 +67,7 @@ void RespWriter::simple_string(std::string_view text) {
 }
 
 void RespWriter::error(std::string_view text) {
+  text = text.substr(0, text.find_last_not_of(kLineEnd) + 1);
   append("-");
   size_t begin = buffer_->size();
   append(text);

@@ -19,7 +19,7 @@ class RespWriter {
   // One line: `text` must not hold the end of one.
   void simple_string(std::string_view text);
   // `text` begins with its code: "ERR syntax error". What it quotes may hold ends of lines, which
-  // would end the reply: they become spaces.
+  // would end the reply: they become spaces, and at the end of it, nothing.
   void error(std::string_view text);
   void integer(int64_t value);
   void bulk_string(Bytes bytes);

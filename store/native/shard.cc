@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <future>
 
 #include "store/native/node.h"
 #include "transport/native/spin.h"
@@ -53,12 +54,17 @@ Shard::~Shard() {
   sessions_.clear();
 }
 
+// Returns once the shard listens.
 void Shard::start() {
-  thread_ = std::thread([this] {
+  std::promise<void> listens;
+  thread_ = std::thread([this, &listens] {
     std::string name = "kvs-shard-" + std::to_string(index_);
     ::pthread_setname_np(::pthread_self(), name.c_str());
+    open_reactor();
+    listens.set_value();
     run();
   });
+  listens.get_future().wait();
 }
 
 void Shard::begin_stop(uint64_t deadline_ns) {
@@ -72,11 +78,14 @@ void Shard::join() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Shard::run() {
+void Shard::open_reactor() {
   if (node_->options().reactor == ReactorKind::Uring) reactor_ = make_uring_reactor();
   if (reactor_ == nullptr) reactor_ = make_epoll_reactor();
   reactor_->watch(&mailbox_watch_, Input::Ready, false);
   if (index_ == 0) acceptor_.emplace(node_, this);
+}
+
+void Shard::run() {
   while (!stop_is_due()) turn(wait());
 }
 

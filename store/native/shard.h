@@ -91,6 +91,7 @@ class Shard {
   // A turn handles events for this long, then looks again: what is left has its turn in the next.
   static constexpr uint64_t kTurnNs = 30'000;
 
+  void open_reactor();
   void run();
   uint32_t wait();
   void fetch_events();

@@ -71,6 +71,7 @@ def examine(root: Path = _ROOT) -> list[Finding]:
         _locked_memory(),
         _open_files(),
         _numa(root),
+        _io_uring(),
         *_devices(root),
     ]
 
@@ -223,22 +224,35 @@ def _numa(root: Path) -> Finding:
 def _devices(root: Path) -> Iterator[Finding]:
     """What other transports and tiers would use; this version does without."""
     for name, found in (
-        ("io_uring", _io_uring()),
-        ("liburing", ctypes.util.find_library("uring") or "not installed"),
         ("libibverbs", ctypes.util.find_library("ibverbs") or "not installed"),
         ("RDMA devices", ", ".join(_names(root / "sys/class/infiniband")) or "none"),
     ):
         yield Finding(name, State.UNUSED, found)
 
 
-def _io_uring() -> str:
-    """Whether the kernel lets this process make a ring: it may be disabled, or filtered."""
+def _io_uring() -> Finding:
+    if _kernel.uring_is_usable():
+        return Finding("io_uring", State.GOOD, "used by the shards")
+    return Finding(
+        "io_uring",
+        State.LACKS,
+        _why_no_io_uring(),
+        "each small request costs a shard system calls of its own, instead of a share of one",
+        "Linux 6.1 or newer, sysctl kernel.io_uring_disabled=0, liburing 2.3 or newer, also when"
+        " kvstrata is built.",
+    )
+
+
+def _why_no_io_uring() -> str:
+    """What the kernel says when this process wants a ring: it may be disabled, or filtered."""
+    if ctypes.util.find_library("uring") is None:
+        return "liburing is not installed"
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = libc.syscall(_IO_URING_SETUP, 1, ctypes.create_string_buffer(_PARAMETER_BYTES))
     if descriptor < 0:
         return f"not usable: {os.strerror(ctypes.get_errno())}"
     os.close(descriptor)
-    return "there"
+    return "the kernel or liburing is too old, or kvstrata was built without it"
 
 
 def _names(folder: Path) -> list[str]:

@@ -8,7 +8,7 @@ from kvstrata.cluster import diagnosis
 from kvstrata.cluster.diagnosis import Finding, State
 from kvstrata.store import local
 
-UNUSED = ("io_uring", "liburing", "libibverbs", "RDMA devices")
+UNUSED = ("libibverbs", "RDMA devices")
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from kvstrata import _kernel
 from tests.differential.client import Client
 from tests.differential.resp import encode_command
 from tests.e2e.command import Node, StartNode
+from tests.e2e.hostile.test_crowds import IDLE_BYTES_MAX, open_files
 from tests.e2e.nodes import MIB, NodeProcess, node_process, wait_for_rest, wait_until
 
 DEPTH = 100_000
@@ -122,6 +123,29 @@ def list_keys(port: int, times: int) -> None:
             assert reply is not None
             assert reply.items is not None
             assert len({each.text for each in reply.items}) == MANY_KEYS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.soak)])
+def test_idle_clients_cost_little_and_stay(count: int, uring: bool) -> None:
+    with (
+        open_files(count + 500),
+        node_process(connection_count_max=count + 10, shard_count=2, uring=uring) as node,
+        ExitStack() as stack,
+    ):
+        before = node.resident_bytes()
+        idle = [stack.enter_context(Client(node.port)) for _ in range(count)]
+        for client in idle:
+            client.call(b"SET", b"k", b"v")
+        assert node.counters()["connections_open"] == count
+        assert node.resident_bytes() - before < count * IDLE_BYTES_MAX + MIB
+        time.sleep(1)  # Longer than a stalled peer may be.
+        for client in idle[:: count // 50]:
+            reply = client.call(b"GET", b"k")
+            assert reply is not None
+            assert reply.text == b"v"
+        stack.close()
+        wait_for_rest(node)
 
 
 @pytest.fixture

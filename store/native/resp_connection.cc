@@ -78,6 +78,11 @@ void RespProtocol::run_now(const Invocation& invocation) {
     case RespCommandId::Unwatch:
       unwatch();
       break;
+    case RespCommandId::Asking:
+    case RespCommandId::Readonly:
+    case RespCommandId::Readwrite:
+      reply_writer().simple_string("OK");
+      break;
     case RespCommandId::Command:
     case RespCommandId::CommandCount:
     case RespCommandId::CommandDocs:

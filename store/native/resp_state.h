@@ -75,6 +75,9 @@ constexpr RespRoute route_of_single(RespCommandId id) noexcept {
     case RespCommandId::Discard:
     case RespCommandId::Watch:
     case RespCommandId::Unwatch:
+    case RespCommandId::Asking:
+    case RespCommandId::Readonly:
+    case RespCommandId::Readwrite:
       return RespRoute::Connection;
     default:
       return RespRoute::Keyed;

@@ -25,7 +25,7 @@ def first(port: int) -> Iterator[Any]:
         client.flushdb()
 
 
-def test_tenants_do_not_see_each_other(first: Any, port: int) -> None:
+def test_tenants_do_not_see_each_other(first: Any, port: int) -> None:  # noqa: ANN401
     second = connect(port, username="second", password="second secret")
     first.mset({"k": "of the first", "other": "v"})
     second.set("k", "of the second")
@@ -101,7 +101,7 @@ def test_without_the_default_pools_secret_nothing_goes(
         client.ping()
 
 
-def test_a_command_line_with_user_and_secret(node: Node, first: Any) -> None:
+def test_a_command_line_with_user_and_secret(node: Node, first: Any) -> None:  # noqa: ANN401
     first.set("k", "v")
     program = [valkey_cli(), "-p", str(port_of(node)), "--no-auth-warning"]
     assert run_program(*program, "--user", "first", "--pass", "first secret", "GET", "k") == "v\n"

@@ -33,7 +33,7 @@ def cluster_client(port: int) -> Iterator[Any]:
     client.close()
 
 
-def test_strings(client: Any) -> None:
+def test_strings(client: Any) -> None:  # noqa: ANN401
     large = bytes(range(256)) * 8_192
     assert client.set("k", large) == "OK"
     assert client.get("k") == large
@@ -47,7 +47,7 @@ def test_strings(client: Any) -> None:
     assert client.delete(["a", "b", "c"]) == 2
 
 
-def test_scan_finds_every_key_once(client: Any) -> None:
+def test_scan_finds_every_key_once(client: Any) -> None:  # noqa: ANN401
     client.mset({f"k{n}": "v" for n in range(300)})
     found, cursor = [], b"0"
     while True:
@@ -59,7 +59,7 @@ def test_scan_finds_every_key_once(client: Any) -> None:
 
 
 @pytest.mark.parametrize("is_atomic", [False, True])
-def test_batches(client: Any, is_atomic: bool) -> None:
+def test_batches(client: Any, is_atomic: bool) -> None:  # noqa: ANN401
     batch = glide.Batch(is_atomic)
     batch.set("k", "41")
     batch.incr("k")
@@ -67,13 +67,13 @@ def test_batches(client: Any, is_atomic: bool) -> None:
     assert client.exec(batch, raise_on_error=True) == ["OK", 42, b"42"]
 
 
-def test_errors(client: Any) -> None:
+def test_errors(client: Any) -> None:  # noqa: ANN401
     client.set("text", "x")
     with pytest.raises(glide.RequestError, match="not an integer"):
         client.incr("text")
 
 
-def test_cluster(cluster_client: Any) -> None:
+def test_cluster(cluster_client: Any) -> None:  # noqa: ANN401
     values = {f"k{n}": f"{n}" for n in range(100)}
     assert cluster_client.mset(values) == "OK"
     assert cluster_client.mget(list(values)) == [value.encode() for value in values.values()]

@@ -140,7 +140,8 @@ def test_idle_clients_cost_little_and_stay(count: int, uring: bool) -> None:
             # At once: who has not said which protocol it speaks is soon taken for stalled.
             idle[-1].call(b"SET", b"k", b"v")
         assert node.counters()["connections_open"] == count
-        assert node.resident_bytes() - before < count * IDLE_BYTES_MAX + MIB
+        # Buffers that all connections share are touched meanwhile.
+        assert node.resident_bytes() - before < count * IDLE_BYTES_MAX + 8 * MIB
         time.sleep(1)  # Longer than a stalled peer may be.
         for client in idle[:: count // 50]:
             reply = client.call(b"GET", b"k")

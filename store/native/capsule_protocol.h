@@ -30,6 +30,7 @@ class CapsuleProtocol final : public Protocol {
   bool owes_data() const noexcept override { return write_ != nullptr && state_ == State::Data; }
   bool is_greeted() const noexcept override { return state_ != State::Hello; }
   bool is_idle() const noexcept override { return write_ == nullptr; }
+  bool owes_replies() const noexcept override { return session_->errand_count() != 0; }
   void describe(ConnectionReport* report) const override;
 
  private:

@@ -37,8 +37,10 @@ class Protocol {
   virtual bool owes_data() const noexcept = 0;
   // A peer that is yet to say who it is; it has little time for that.
   virtual bool is_greeted() const noexcept = 0;
-  // Nothing was begun that is not finished.
+  // Nothing was begun that more input would have to finish.
   virtual bool is_idle() const noexcept = 0;
+  // Replies to what was asked are yet to come.
+  virtual bool owes_replies() const noexcept = 0;
   virtual void describe(ConnectionReport* report) const = 0;
 };
 

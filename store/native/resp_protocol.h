@@ -33,7 +33,8 @@ class RespProtocol final : public Protocol {
   void on_closed() noexcept override;
   bool owes_data() const noexcept override { return data_left() != 0; }
   bool is_greeted() const noexcept override { return true; }
-  bool is_idle() const noexcept override { return first_ == nullptr && stream_ == nullptr; }
+  bool is_idle() const noexcept override { return stream_ == nullptr; }
+  bool owes_replies() const noexcept override { return first_ != nullptr; }
   void describe(ConnectionReport* report) const override;
 
  private:

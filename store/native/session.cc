@@ -39,7 +39,7 @@ Session::~Session() { shard_->node().unbuffer(accounted_bytes_); }
 
 void Session::on_readable() {
   // Not while capsules that came already wait for the next turn: they would pile up.
-  while (!closed_ && !continue_due && !paused()) {
+  while (!closed_ && !continue_due && !paused() && !input_ended_) {
     if (!read_once() || shard_->turn_is_long()) break;
   }
   if (!closed_) flush();
@@ -62,6 +62,10 @@ void Session::on_received(Bytes bytes, int32_t result) {
 
 // True if the connection ended, and is closed. To have no buffer for what comes is no end.
 bool Session::is_broken(int32_t result) noexcept {
+  if (result == 0) {
+    end_input();
+    return closed_;
+  }
   bool goes_on = result > 0 || result == -EAGAIN || result == -EINTR || result == -ENOBUFS;
   if (!goes_on) close();
   return !goes_on;
@@ -149,7 +153,9 @@ int64_t Session::receive(const std::array<iovec, 2>& vectors) {
   ssize_t count = ::recvmsg(socket_.fd(), &message, MSG_DONTWAIT);
   if (count > 0) {
     note_received(static_cast<size_t>(count));
-  } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
+  } else if (count == 0) {
+    end_input();
+  } else if (errno != EAGAIN && errno != EINTR) {
     close();
   }
   return count;
@@ -208,6 +214,8 @@ bool Session::account_input() {
   if (fits || accounted_bytes_ <= kSmallInputBytes) return true;
   shard_->statistics().connections_dropped_budget.add();
   close();
+  input_.release_memory();
+  shard_->node().unbuffer(std::exchange(accounted_bytes_, 0));
   return false;
 }
 
@@ -257,18 +265,32 @@ void Session::resume() {
 }
 
 void Session::on_hang_up() {
-  if (paused()) {
+  if (!paused()) on_readable();
+  // Nobody is there to be answered.
+  if (!closed_ && (paused() || input_ended_)) close();
+}
+
+// The peer sends no more, but may wait for replies to what it has sent.
+void Session::end_input() {
+  if (protocol_ == nullptr || !protocol_->is_idle()) {
     close();
   } else {
-    on_readable();
+    input_ended_ = true;
   }
+}
+
+// The peer's last command was answered. What is left of its input will never be a whole one.
+bool Session::is_over() const noexcept {
+  if (!input_ended_) return false;
+  bool goes_on = continue_due || (protocol_->is_paused() && !input_.empty());
+  return !goes_on && !protocol_->owes_replies() && output_.empty() && in_flight_.empty();
 }
 
 void Session::flush() {
   if (closed_ || !send_output()) return;
   bool waits_for_sent = !in_flight_.empty();
   if (!output_.empty() && !waits_for_sent) shard_->note_bulk();
-  if (output_.empty() && !waits_for_sent && closing_) {
+  if (output_.empty() && !waits_for_sent && closing_ && !input_ended_) {
     // The peer's end of the stream, or the stall limit, closes it: to close over unread input would
     // be a reset, which may overtake the last word.
     ::shutdown(socket_.fd(), SHUT_WR);
@@ -276,6 +298,7 @@ void Session::flush() {
     return;
   }
   if (output_full_ && has_room()) go_on_after_output();
+  if (!closed_ && is_over()) close();
   if (closed_) return;
   watch();
   if (!output_.empty() && !socket_full_ && in_flight_.empty()) shard_->flush_later(this);
@@ -286,7 +309,8 @@ void Session::flush() {
 bool Session::hand_to_reactor() {
   if (!in_flight_.empty()) {
     // When it is sent, the output follows.
-    if (!output_.empty() || output_full_ || closing_) shard_->reactor().hurry();
+    bool more = !output_.empty() || output_full_ || closing_ || input_ended_;
+    if (more) shard_->reactor().hurry();
     return true;
   }
   if (closing_ || !shard_->reactor().sends()) return false;
@@ -330,7 +354,7 @@ void Session::go_on_after_output() {
 // Tells the reactor what this connection waits for.
 void Session::watch() noexcept {
   Input input = data_left() > kReadyBytesMin ? Input::Ready : Input::Bytes;
-  if (paused() || continue_due) input = Input::None;
+  if (paused() || continue_due || input_ended_) input = Input::None;
   shard_->reactor().watch(&watch_, input, !output_.empty() && socket_full_);
 }
 
@@ -347,11 +371,13 @@ bool Session::has_room() const noexcept {
 }
 
 bool Session::is_stalled(uint64_t now_ns) noexcept {
-  bool greeted = protocol_ != nullptr && protocol_->is_greeted();
+  // A peer that has said nothing yet costs little: clients open connections ahead of need.
+  bool greeted = protocol_ == nullptr || protocol_->is_greeted();
   bool owes = protocol_ != nullptr && protocol_->owes_data();
   bool owed = !output_.empty() || !in_flight_.empty();
   bool waits = owes || owed || !greeted || !input_.empty() || closing_;
-  if (!waits || (greeted && protocol_->is_paused() && !owed)) {
+  bool paused = protocol_ != nullptr && protocol_->is_paused();
+  if (!waits || (greeted && paused && !owed)) {
     progress_ns_ = now_ns;
     progress_seen_ = progress_bytes_;
     return false;
@@ -385,8 +411,8 @@ void Session::describe(ConnectionReport* report) const {
 }
 
 bool Session::is_drained() noexcept {
-  return errand_count_ == 0 && output_.empty() && in_flight_.empty() &&
-         (protocol_ == nullptr || protocol_->is_idle());
+  return output_.empty() && in_flight_.empty() &&
+         (protocol_ == nullptr || (protocol_->is_idle() && !protocol_->owes_replies()));
 }
 
 Socket Session::take_socket() noexcept {

@@ -95,6 +95,8 @@ class Session {
   bool continue_due = false;
 
  private:
+  void end_input();
+  bool is_over() const noexcept;
   bool read_once();
   bool send_output();
   bool hand_to_reactor();
@@ -124,6 +126,7 @@ class Session {
   bool moved_ = false;    // Another session has the connection now.
   bool closing_ = false;  // The output is the last; input is dropped.
   bool closes_when_answered_ = false;
+  bool input_ended_ = false;  // The peer has ended its side of the stream.
   bool socket_full_ = false;  // It took less than it was offered.
   bool output_full_ = false;  // The protocol waits until the output has room.
   uint32_t errand_count_ = 0;

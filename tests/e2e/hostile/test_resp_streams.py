@@ -56,6 +56,19 @@ def attack(port: int, data: bytes) -> bytes:
     return bytes(said)
 
 
+def test_who_ends_the_sending_side_gets_all_replies(node: AttackedNode) -> None:
+    for count in (1, 20, 3_000):
+        lines = b"".join(b"SET key%d value\r\n" % number for number in range(count))
+        assert attack(node.port, lines + b"MGET key0 witness\r\nSET half") == (
+            b"+OK\r\n" * count + b"*2\r\n$5\r\nvalue\r\n$8\r\nunharmed\r\n"
+        )
+
+
+def test_who_ends_the_sending_side_within_a_transaction_is_gone(node: AttackedNode) -> None:
+    assert attack(node.port, b"MULTI\r\nSET key value\r\n") == b"+OK\r\n+QUEUED\r\n"
+    wait_until(lambda: node.counters()["connections_open"] == 0, 5, "closed")
+
+
 def vanish(peer: socket.socket) -> None:
     """Close with a reset instead of an orderly end."""
     peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -35,7 +35,6 @@ class alignas(32) Watch {
   void* owner() const noexcept { return owner_; }
   // Nothing is under way in the kernel that will still be reported.
   bool is_quiet() const noexcept { return pending_ == 0; }
-  bool is_sending() const noexcept { return (pending_ & kSend) != 0; }
 
  private:
   friend class EpollReactor;

@@ -33,7 +33,11 @@ void OutputQueue::append(OutputQueue* other) {
   pinned_bytes_ += std::exchange(other->pinned_bytes_, 0);
   bytes_.append(other->bytes_.view());
   other->parts_.clear();
-  other->bytes_.clear();
+  if (other->bytes_.capacity() > kKeptBytes) {
+    other->bytes_.release_memory();
+  } else {
+    other->bytes_.clear();
+  }
 }
 
 int64_t OutputQueue::flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent>* released) {

@@ -329,7 +329,8 @@ void RespProtocol::on_work_done(const Work& work) {
 void RespProtocol::work_done(const Work& work) {
   auto* call = static_cast<RespCall*>(work.errand);
   if (session_->closed()) {
-    if (call->parts[0].open != 0 && work.phase != Phase::Abort) {
+    bool holds_memory = !call->parts.empty() && call->parts[0].open != 0;
+    if (holds_memory && work.phase != Phase::Abort) {
       ++call->pending;
       Work abort{call, call->parts[0].shard, Phase::Abort};
       if (!shard_->begin_work(call->parts[0].shard, abort)) return;

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import kvstrata
 
 MIB = 1 << 20
@@ -21,6 +23,7 @@ with kvstrata.connect(sys.argv[1]) as store:
 """
 
 
+@pytest.mark.slow  # Its process is a plain one, and what it measures is memory.
 def test_a_large_file_needs_neither_memory_nor_a_copy(tmp_path: Path) -> None:
     small, large = tmp_path / "small", tmp_path / "large"
     small.write_bytes(bytes(2 * MIB))

@@ -321,6 +321,9 @@ CLUSTER: Final[dict[str, tuple[int, Make]]] = {
     "CLUSTER MYID": (4, nothing),
     "CLUSTER LINKS": (4, nothing),
     "CLUSTER NONSENSE": (1, lambda w: w.some_keys()),
+    "READONLY": (2, nothing),
+    "READWRITE": (2, nothing),
+    "ASKING": (2, nothing),
 }
 
 # They see keys whose time is over until somebody looks at these, or Valkey removes them by itself.

@@ -148,6 +148,7 @@ def test_no_burst_gets_past_the_limit_of_connections() -> None:
             assert client.put(b"k", b"v").status == 0
 
 
+@pytest.mark.slow  # And UBSan looks at memory through descriptors, of which there are none.
 def test_peers_that_no_descriptor_is_left_for_wait_and_are_served_later() -> None:
     room = 5
     with node_process(shard_count=2) as node, ExitStack() as waiting:

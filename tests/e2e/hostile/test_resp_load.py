@@ -58,6 +58,7 @@ def receive_all(peer: socket.socket, size: int) -> bytes:
     return bytes(received)
 
 
+@pytest.mark.slow  # It measures memory, of which sanitizers keep what was freed.
 def test_a_pipeline_of_100_000_commands(node: NodeProcess) -> None:
     """Replies come in order, and the node holds no more than a connection may."""
     before = node.resident_bytes()

@@ -70,6 +70,37 @@ int64_t OutputQueue::flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent
   return sent;
 }
 
+void OutputQueue::next_batch(uint64_t limit_bytes, OutputBatch* batch) const {
+  batch->vectors.clear();
+  batch->bytes.clear();
+  uint64_t total = 0;
+  size_t at = sent_bytes_;
+  // So much is copied, in all; then the copies stay where they are.
+  for (size_t index = next_; index < parts_.size() && total < limit_bytes; ++index) {
+    const Part& part = parts_[index];
+    batch->bytes.append(bytes_.view().subspan(at, part.bytes_before - at));
+    total += part.bytes_before - at + part.length;
+    at = part.bytes_before;
+  }
+  std::byte* copied = batch->bytes.data();
+  total = 0;
+  at = sent_bytes_;
+  for (size_t index = next_; index < parts_.size() && total < limit_bytes; ++index) {
+    const Part& part = parts_[index];
+    size_t owned = part.bytes_before - at;
+    if (owned != 0) batch->vectors.push_back({copied, owned});
+    copied += owned;
+    at = part.bytes_before;
+    uint64_t length = std::min(part.length, limit_bytes - std::min(limit_bytes, total + owned));
+    if (length != 0) batch->vectors.push_back({const_cast<std::byte*>(part.data), length});
+    total += owned + length;
+    if (batch->vectors.size() + 2 > kVectorCount || length != part.length) break;
+  }
+  batch->message = {};
+  batch->message.msg_iov = batch->vectors.data();
+  batch->message.msg_iovlen = batch->vectors.size();
+}
+
 void OutputQueue::advance(uint64_t count, std::vector<OwnedExtent>* released) {
   while (next_ < parts_.size()) {
     Part& part = parts_[next_];

@@ -2,6 +2,9 @@
 // on.
 #pragma once
 
+#include <sys/socket.h>
+#include <sys/uio.h>
+
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -15,6 +18,13 @@ namespace kvstrata {
 struct OwnedExtent {
   Extent extent;
   uint32_t shard = 0;
+};
+
+// Some of what a queue has to send, laid out for one call that goes on while the queue grows.
+struct OutputBatch {
+  std::vector<iovec> vectors;
+  ByteBuffer bytes;  // Copies of small bytes; pieces are sent from where they lie.
+  msghdr message{};
 };
 
 class OutputQueue {
@@ -43,6 +53,9 @@ class OutputQueue {
   // Sends up to `limit_bytes` without waiting. Returns bytes sent, or -1 with errno. Extents that
   // were sent whole are appended to `released`.
   int64_t flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent>* released);
+  // The same in two steps, for who sends by other means: what is next, then that it was sent.
+  void next_batch(uint64_t limit_bytes, OutputBatch* batch) const;
+  void note_sent(uint64_t count, std::vector<OwnedExtent>* released) { advance(count, released); }
   // Lets go of everything unsent.
   void discard(std::vector<OwnedExtent>* released);
 

@@ -22,6 +22,8 @@ constexpr size_t kSmallInputBytes = 32 * 1024;
 constexpr size_t kInFlightBytesKept = 4096;
 // So much of a value is received straight into its place.
 constexpr uint64_t kReadyBytesMin = 16 * 1024;
+// From so much on, values are moved by other threads than the shard's, so much at a time.
+constexpr uint64_t kBulkStepBytes = 256 * 1024;
 
 }  // namespace
 
@@ -39,13 +41,17 @@ Session::~Session() { shard_->node().unbuffer(accounted_bytes_); }
 
 void Session::on_readable() {
   // Not while capsules that came already wait for the next turn: they would pile up.
-  while (!closed_ && !continue_due && !paused() && !input_ended_) {
+  while (!closed_ && !broken_ && !continue_due && !paused() && !input_ended_) {
     if (!read_once() || shard_->turn_is_long()) break;
   }
   if (!closed_) flush();
 }
 
 void Session::on_received(Bytes bytes, int32_t result) {
+  if (!direct_target_.empty()) {
+    on_received_directly(result);
+    return;
+  }
   if (result <= 0) {
     if (!is_broken(result)) flush();
     return;
@@ -56,6 +62,21 @@ void Session::on_received(Bytes bytes, int32_t result) {
   } else {
     input_.append(bytes);
     if (account_input() && !continue_due && !paused()) consume_input();
+  }
+  if (!closed_) flush();
+}
+
+void Session::on_received_directly(int32_t result) {
+  MutableBytes target = std::exchange(direct_target_, MutableBytes{});
+  if (broken_) {
+    close();
+    return;
+  }
+  if (result > 0) {
+    note_received(static_cast<size_t>(result));
+    protocol_->take_data(target.first(static_cast<size_t>(result)));
+  } else if (is_broken(result)) {
+    return;
   }
   if (!closed_) flush();
 }
@@ -72,6 +93,10 @@ bool Session::is_broken(int32_t result) noexcept {
 }
 
 void Session::on_sent(int32_t result) {
+  if (batch_ != nullptr) {
+    on_batch_sent(result);
+    return;
+  }
   if (is_broken(result)) return;
   auto count = static_cast<size_t>(std::max(result, 0));
   note_sent(count);
@@ -86,6 +111,21 @@ void Session::on_sent(int32_t result) {
   } else {
     in_flight_.clear();
   }
+  flush();
+}
+
+void Session::on_batch_sent(int32_t result) {
+  batch_.reset();
+  if (broken_) {
+    close();
+    return;
+  }
+  if (is_broken(result)) return;
+  std::vector<OwnedExtent> released;
+  auto count = static_cast<uint64_t>(std::max(result, 0));
+  output_.note_sent(count, &released);
+  shard_->release(&released);
+  note_sent(count);
   flush();
 }
 
@@ -164,7 +204,7 @@ int64_t Session::receive(const std::array<iovec, 2>& vectors) {
 // Handles whole commands and data; returns how many bytes were used.
 size_t Session::consume(Bytes bytes) {
   size_t used = 0;
-  while (!closed_ && !closing_ && used < bytes.size()) {
+  while (!closed_ && !broken_ && !closing_ && used < bytes.size()) {
     if (used != 0 && shard_->turn_was_long()) {
       shard_->continue_later(this);
       break;
@@ -174,7 +214,7 @@ size_t Session::consume(Bytes bytes) {
     if (count == 0) break;
     used += count;
   }
-  return closed_ || closing_ ? bytes.size() : used;
+  return closed_ || broken_ || closing_ ? bytes.size() : used;
 }
 
 void Session::choose_protocol(std::byte first) {
@@ -261,7 +301,7 @@ void Session::end_output() {
 
 // After a pause: what came before it was kept.
 void Session::resume() {
-  if (!closed_ && !input_.empty() && !(protocol_ && protocol_->is_paused())) consume_input();
+  if (!closed_ && !broken_ && !input_.empty() && !(protocol_ && protocol_->is_paused())) consume_input();
 }
 
 void Session::on_hang_up() {
@@ -287,8 +327,8 @@ bool Session::is_over() const noexcept {
 }
 
 void Session::flush() {
-  if (closed_ || !send_output()) return;
-  bool waits_for_sent = !in_flight_.empty();
+  if (closed_ || broken_ || !send_output()) return;
+  bool waits_for_sent = !in_flight_.empty() || batch_ != nullptr;
   if (!output_.empty() && !waits_for_sent) shard_->note_bulk();
   if (output_.empty() && !waits_for_sent && closing_ && !input_ended_) {
     // The peer's end of the stream, or the stall limit, closes it: to close over unread input would
@@ -301,7 +341,7 @@ void Session::flush() {
   if (!closed_ && is_over()) close();
   if (closed_) return;
   watch();
-  if (!output_.empty() && !socket_full_ && in_flight_.empty()) shard_->flush_later(this);
+  if (!output_.empty() && !socket_full_ && !waits_for_sent) shard_->flush_later(this);
 }
 
 // Small output goes with the loop's next system call. False if there is more than that, or if it is
@@ -320,12 +360,34 @@ bool Session::hand_to_reactor() {
   return true;
 }
 
+// Much output is sent by others than this thread, piece by piece.
+bool Session::hand_bulk_to_reactor() {
+  if (batch_ != nullptr) return true;
+  if (!shard_->reactor().sends() || output_.pinned_bytes() < kBulkStepBytes) return false;
+  batch_ = std::make_unique<OutputBatch>();
+  output_.next_batch(kBulkStepBytes, batch_.get());
+  shard_->reactor().send_bulk(&watch_, &batch_->message);
+  return true;
+}
+
+// The same for much input: true if it is on its way to where it belongs.
+bool Session::receive_bulk_by_reactor() {
+  if (!direct_target_.empty()) return true;
+  bool may = shard_->reactor().sends() && input_.empty() && !watch_.is_receiving();
+  if (!may || data_left() < kBulkStepBytes) return false;
+  MutableBytes target = protocol_->data_target();
+  if (target.empty()) return false;
+  direct_target_ = target.first(std::min<size_t>(target.size(), kBulkStepBytes));
+  shard_->reactor().receive_bulk(&watch_, direct_target_);
+  return true;
+}
+
 // Sends until the socket takes no more or the turn is long. False if the connection broke.
 bool Session::send_output() {
   std::vector<OwnedExtent> released;
   uint64_t sent_now = 0;
   socket_full_ = false;
-  if (hand_to_reactor()) return true;
+  if (hand_to_reactor() || hand_bulk_to_reactor()) return true;
   while (!output_.empty() && !socket_full_ && (sent_now == 0 || !shard_->turn_is_long())) {
     uint64_t step = shard_->step_bytes();
     uint64_t due = std::min(step, output_.pinned_bytes() + output_.owned_bytes());
@@ -354,7 +416,11 @@ void Session::go_on_after_output() {
 // Tells the reactor what this connection waits for.
 void Session::watch() noexcept {
   Input input = data_left() > kReadyBytesMin ? Input::Ready : Input::Bytes;
-  if (paused() || continue_due || input_ended_) input = Input::None;
+  if (paused() || continue_due || input_ended_) {
+    input = Input::None;
+  } else if (receive_bulk_by_reactor()) {
+    input = Input::None;
+  }
   shard_->reactor().watch(&watch_, input, !output_.empty() && socket_full_);
 }
 
@@ -371,6 +437,7 @@ bool Session::has_room() const noexcept {
 }
 
 bool Session::is_stalled(uint64_t now_ns) noexcept {
+  if (broken_) return false;
   // A peer that has said nothing yet costs little: clients open connections ahead of need.
   bool greeted = protocol_ == nullptr || protocol_->is_greeted();
   bool owes = protocol_ != nullptr && protocol_->owes_data();
@@ -424,6 +491,11 @@ Socket Session::take_socket() noexcept {
 
 void Session::close() noexcept {
   if (closed_) return;
+  if (batch_ != nullptr || !direct_target_.empty()) {
+    // Memory is being read or written: it is let go of when that has ended, which this hastens.
+    if (!std::exchange(broken_, true)) ::shutdown(socket_.fd(), SHUT_RDWR);
+    return;
+  }
   closed_ = true;
   shard_->drop(this);
   std::vector<OwnedExtent> released;

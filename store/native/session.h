@@ -100,6 +100,10 @@ class Session {
   bool read_once();
   bool send_output();
   bool hand_to_reactor();
+  bool hand_bulk_to_reactor();
+  bool receive_bulk_by_reactor();
+  void on_received_directly(int32_t result);
+  void on_batch_sent(int32_t result);
   bool is_broken(int32_t result) noexcept;
   void note_received(size_t bytes) noexcept;
   void note_sent(size_t bytes) noexcept;
@@ -123,6 +127,7 @@ class Session {
   uint64_t client_id_;
   std::unique_ptr<Protocol> protocol_;  // Null until the first byte.
   bool closed_ = false;
+  bool broken_ = false;  // To be closed, once nothing of it is read or written by others.
   bool moved_ = false;    // Another session has the connection now.
   bool closing_ = false;  // The output is the last; input is dropped.
   bool closes_when_answered_ = false;
@@ -135,6 +140,8 @@ class Session {
   OutputQueue output_;
   ByteBuffer in_flight_;        // What the reactor sends, before all of the output.
   size_t in_flight_at_ = 0;     // Of it, already sent.
+  std::unique_ptr<OutputBatch> batch_;  // Of the output, while others send it.
+  MutableBytes direct_target_;          // Where others receive to; empty while they do not.
   uint64_t awaited_bytes_ = 0;  // Output that is being made by other shards, at most.
 
   uint64_t begin_ns_;

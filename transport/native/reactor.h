@@ -6,6 +6,8 @@
 // in one system call. Each belongs to the thread that first waits.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -35,6 +37,7 @@ class alignas(32) Watch {
   void* owner() const noexcept { return owner_; }
   // Nothing is under way in the kernel that will still be reported.
   bool is_quiet() const noexcept { return pending_ == 0; }
+  bool is_receiving() const noexcept { return (pending_ & (kReceive | kInput)) != 0; }
 
  private:
   friend class EpollReactor;
@@ -78,6 +81,10 @@ class Reactor {
   virtual bool sends() const noexcept = 0;
   // `bytes` must stay until they are reported as sent; one at a time.
   virtual void send(Watch* watch, Bytes bytes) noexcept = 0;
+  // The same for what takes long, away from this thread: any number of pieces, or a place to receive
+  // into, reported as received without bytes. Both must stay until then. For reactors that send.
+  virtual void send_bulk(Watch* watch, const msghdr* message) noexcept = 0;
+  virtual void receive_bulk(Watch* watch, MutableBytes target) noexcept = 0;
   // Somebody waits for what is being sent: the next wait ends with the first that is.
   virtual void hurry() noexcept = 0;
 

@@ -41,6 +41,8 @@ class EpollReactor final : public Reactor {
 
   bool sends() const noexcept override { return false; }
   void send(Watch*, Bytes) noexcept override {}
+  void send_bulk(Watch*, const msghdr*) noexcept override {}
+  void receive_bulk(Watch*, MutableBytes) noexcept override {}
   void hurry() noexcept override {}
 
   size_t wait(std::span<IoEvent> events, int timeout_ms, bool) noexcept override {

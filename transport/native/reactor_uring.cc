@@ -99,6 +99,21 @@ class UringReactor final : public Reactor {
     ++sends_submitted_;
   }
 
+  // Forced to the kernel's own threads: to copy so much takes longer than a turn of a loop may.
+  void send_bulk(Watch* watch, const msghdr* message) noexcept override {
+    io_uring_sqe* entry = next_entry();
+    io_uring_prep_sendmsg(entry, watch->fd(), message, MSG_NOSIGNAL);
+    entry->flags |= IOSQE_ASYNC;
+    begin(entry, watch, Watch::kSend);
+  }
+
+  void receive_bulk(Watch* watch, MutableBytes target) noexcept override {
+    io_uring_sqe* entry = next_entry();
+    io_uring_prep_recv(entry, watch->fd(), target.data(), target.size(), 0);
+    entry->flags |= IOSQE_ASYNC;
+    begin(entry, watch, Watch::kReceive);
+  }
+
   void hurry() noexcept override { hurries_ = true; }
 
   size_t wait(std::span<IoEvent> events, int timeout_ms, bool gathers) noexcept override {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cstring>
 #include <utility>
 
 namespace kvstrata {
@@ -40,8 +41,8 @@ void OutputQueue::append(OutputQueue* other) {
   }
 }
 
-int64_t OutputQueue::flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent>* released) {
-  std::array<iovec, kVectorCount> vectors;
+// Lays out what is next, up to `limit_bytes`; returns how many vectors that takes.
+size_t OutputQueue::gather(std::span<iovec> vectors, uint64_t limit_bytes) const {
   size_t count = 0;
   uint64_t total = 0;
   size_t at = sent_bytes_;
@@ -51,7 +52,7 @@ int64_t OutputQueue::flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent
     vectors[count++] = {const_cast<std::byte*>(data), length};
     total += length;
   };
-  for (size_t index = next_; index < parts_.size() && count + 2 <= kVectorCount; ++index) {
+  for (size_t index = next_; index < parts_.size() && count + 2 <= vectors.size(); ++index) {
     const Part& part = parts_[index];
     add(bytes_.data() + at, part.bytes_before - at);
     at = part.bytes_before;
@@ -59,46 +60,43 @@ int64_t OutputQueue::flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent
     if (total == limit_bytes) break;
   }
   bool all_parts =
-      next_ == parts_.size() || (count != 0 && total < limit_bytes && count + 2 <= kVectorCount);
+      next_ == parts_.size() || (count != 0 && total < limit_bytes && count + 2 <= vectors.size());
   if (all_parts) add(bytes_.data() + at, bytes_.size() - at);
-  if (count == 0) return 0;
+  return count;
+}
+
+int64_t OutputQueue::flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent>* released) {
+  std::array<iovec, kVectorCount> vectors;
   msghdr message{};
   message.msg_iov = vectors.data();
-  message.msg_iovlen = count;
+  message.msg_iovlen = gather(vectors, limit_bytes);
+  if (message.msg_iovlen == 0) return 0;
   ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent > 0) advance(static_cast<uint64_t>(sent), released);
   return sent;
 }
 
-void OutputQueue::next_batch(uint64_t limit_bytes, OutputBatch* batch) const {
-  batch->vectors.clear();
-  batch->bytes.clear();
-  uint64_t total = 0;
-  size_t at = sent_bytes_;
-  // So much is copied, in all; then the copies stay where they are.
-  for (size_t index = next_; index < parts_.size() && total < limit_bytes; ++index) {
-    const Part& part = parts_[index];
-    batch->bytes.append(bytes_.view().subspan(at, part.bytes_before - at));
-    total += part.bytes_before - at + part.length;
-    at = part.bytes_before;
-  }
-  std::byte* copied = batch->bytes.data();
-  total = 0;
-  at = sent_bytes_;
-  for (size_t index = next_; index < parts_.size() && total < limit_bytes; ++index) {
-    const Part& part = parts_[index];
-    size_t owned = part.bytes_before - at;
-    if (owned != 0) batch->vectors.push_back({copied, owned});
-    copied += owned;
-    at = part.bytes_before;
-    uint64_t length = std::min(part.length, limit_bytes - std::min(limit_bytes, total + owned));
-    if (length != 0) batch->vectors.push_back({const_cast<std::byte*>(part.data), length});
-    total += owned + length;
-    if (batch->vectors.size() + 2 > kVectorCount || length != part.length) break;
-  }
-  batch->message = {};
+std::unique_ptr<OutputBatch> OutputQueue::next_batch(uint64_t limit_bytes) const {
+  auto batch = std::make_unique<OutputBatch>();
   batch->message.msg_iov = batch->vectors.data();
-  batch->message.msg_iovlen = batch->vectors.size();
+  batch->message.msg_iovlen = gather(batch->vectors, limit_bytes);
+  std::span<iovec> vectors(batch->vectors.data(), batch->message.msg_iovlen);
+  auto is_own = [this](const iovec& vector) {
+    auto* data = static_cast<const std::byte*>(vector.iov_base);
+    return data >= bytes_.data() && data < bytes_.data() + bytes_.size();
+  };
+  size_t own_bytes = 0;
+  for (const iovec& vector : vectors) {
+    batch->length += vector.iov_len;
+    if (is_own(vector)) own_bytes += vector.iov_len;
+  }
+  std::byte* copy = batch->bytes.extend(own_bytes);
+  for (iovec& vector : vectors) {
+    if (!is_own(vector)) continue;
+    std::memcpy(copy, vector.iov_base, vector.iov_len);
+    vector.iov_base = std::exchange(copy, copy + vector.iov_len);
+  }
+  return batch;
 }
 
 void OutputQueue::advance(uint64_t count, std::vector<OwnedExtent>* released) {

@@ -5,7 +5,10 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <array>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -22,9 +25,10 @@ struct OwnedExtent {
 
 // Some of what a queue has to send, laid out for one call that goes on while the queue grows.
 struct OutputBatch {
-  std::vector<iovec> vectors;
+  std::array<iovec, 64> vectors;
   ByteBuffer bytes;  // Copies of small bytes; pieces are sent from where they lie.
   msghdr message{};
+  uint64_t length = 0;
 };
 
 class OutputQueue {
@@ -53,8 +57,8 @@ class OutputQueue {
   // Sends up to `limit_bytes` without waiting. Returns bytes sent, or -1 with errno. Extents that
   // were sent whole are appended to `released`.
   int64_t flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent>* released);
-  // The same in two steps, for who sends by other means: what is next, then that it was sent.
-  void next_batch(uint64_t limit_bytes, OutputBatch* batch) const;
+  // The same in two steps, for who sends by other means: what is next, then how much was sent.
+  std::unique_ptr<OutputBatch> next_batch(uint64_t limit_bytes) const;
   void note_sent(uint64_t count, std::vector<OwnedExtent>* released) { advance(count, released); }
   // Lets go of everything unsent.
   void discard(std::vector<OwnedExtent>* released);
@@ -68,6 +72,7 @@ class OutputQueue {
     uint64_t length;
     OwnedExtent owner;
   };
+  size_t gather(std::span<iovec> vectors, uint64_t limit_bytes) const;
   void advance(uint64_t count, std::vector<OwnedExtent>* released);
   void compact() noexcept;
 

@@ -22,8 +22,12 @@ constexpr size_t kSmallInputBytes = 32 * 1024;
 constexpr size_t kInFlightBytesKept = 4096;
 // So much of a value is received straight into its place.
 constexpr uint64_t kReadyBytesMin = 16 * 1024;
-// From so much on, values are moved by other threads than the shard's, so much at a time.
-constexpr uint64_t kBulkStepBytes = 256 * 1024;
+// From so much on, values are moved by another thread than the shard's: to copy them takes longer
+// than a turn may.
+constexpr uint64_t kBulkBytesMin = 256 * 1024;
+// So much at a time: a socket takes no more at once by default (tcp_wmem), and whoever sends in
+// smaller steps wakes the peer with each.
+constexpr uint64_t kBulkBytesMax = 4 * 1024 * 1024;
 
 }  // namespace
 
@@ -42,7 +46,7 @@ Session::~Session() { shard_->node().unbuffer(accounted_bytes_); }
 void Session::on_readable() {
   // Not while capsules that came already wait for the next turn: they would pile up.
   while (!closed_ && !broken_ && !continue_due && !paused() && !input_ended_) {
-    if (!read_once() || shard_->turn_is_long()) break;
+    if (receive_bulk() || !read_once() || shard_->turn_is_long()) break;
   }
   if (!closed_) flush();
 }
@@ -72,12 +76,13 @@ void Session::on_received_directly(int32_t result) {
     close();
     return;
   }
+  if (is_broken(result)) return;
   if (result > 0) {
     note_received(static_cast<size_t>(result));
     protocol_->take_data(target.first(static_cast<size_t>(result)));
-  } else if (is_broken(result)) {
-    return;
   }
+  // Less than there is room for: there was no more.
+  if (static_cast<size_t>(std::max(result, 0)) == target.size()) receive_bulk();
   if (!closed_) flush();
 }
 
@@ -115,7 +120,7 @@ void Session::on_sent(int32_t result) {
 }
 
 void Session::on_batch_sent(int32_t result) {
-  batch_.reset();
+  std::unique_ptr<OutputBatch> batch = std::move(batch_);
   if (broken_) {
     close();
     return;
@@ -126,7 +131,12 @@ void Session::on_batch_sent(int32_t result) {
   output_.note_sent(count, &released);
   shard_->release(&released);
   note_sent(count);
-  flush();
+  if (count < batch->length) {
+    socket_full_ = true;
+    watch();
+  } else {
+    flush();
+  }
 }
 
 void Session::note_received(size_t bytes) noexcept {
@@ -301,7 +311,8 @@ void Session::end_output() {
 
 // After a pause: what came before it was kept.
 void Session::resume() {
-  if (!closed_ && !broken_ && !input_.empty() && !(protocol_ && protocol_->is_paused())) consume_input();
+  bool may = !closed_ && !broken_ && !(protocol_ && protocol_->is_paused());
+  if (may && !input_.empty()) consume_input();
 }
 
 void Session::on_hang_up() {
@@ -360,24 +371,22 @@ bool Session::hand_to_reactor() {
   return true;
 }
 
-// Much output is sent by others than this thread, piece by piece.
-bool Session::hand_bulk_to_reactor() {
+// Much output is sent by others than this thread.
+bool Session::send_bulk() {
   if (batch_ != nullptr) return true;
-  if (!shard_->reactor().sends() || output_.pinned_bytes() < kBulkStepBytes) return false;
-  batch_ = std::make_unique<OutputBatch>();
-  output_.next_batch(kBulkStepBytes, batch_.get());
+  if (!shard_->reactor().sends() || output_.pinned_bytes() < kBulkBytesMin) return false;
+  batch_ = output_.next_batch(kBulkBytesMax);
   shard_->reactor().send_bulk(&watch_, &batch_->message);
   return true;
 }
 
-// The same for much input: true if it is on its way to where it belongs.
-bool Session::receive_bulk_by_reactor() {
+// Much input is received by others than this thread, once there is some: true if they are at it.
+bool Session::receive_bulk() {
   if (!direct_target_.empty()) return true;
   bool may = shard_->reactor().sends() && input_.empty() && !watch_.is_receiving();
-  if (!may || data_left() < kBulkStepBytes) return false;
-  MutableBytes target = protocol_->data_target();
-  if (target.empty()) return false;
-  direct_target_ = target.first(std::min<size_t>(target.size(), kBulkStepBytes));
+  if (!may || closed_ || data_left() < kBulkBytesMin) return false;
+  direct_target_ = protocol_->data_target();
+  if (direct_target_.empty()) return false;
   shard_->reactor().receive_bulk(&watch_, direct_target_);
   return true;
 }
@@ -387,7 +396,7 @@ bool Session::send_output() {
   std::vector<OwnedExtent> released;
   uint64_t sent_now = 0;
   socket_full_ = false;
-  if (hand_to_reactor() || hand_bulk_to_reactor()) return true;
+  if (hand_to_reactor() || send_bulk()) return true;
   while (!output_.empty() && !socket_full_ && (sent_now == 0 || !shard_->turn_is_long())) {
     uint64_t step = shard_->step_bytes();
     uint64_t due = std::min(step, output_.pinned_bytes() + output_.owned_bytes());
@@ -416,11 +425,7 @@ void Session::go_on_after_output() {
 // Tells the reactor what this connection waits for.
 void Session::watch() noexcept {
   Input input = data_left() > kReadyBytesMin ? Input::Ready : Input::Bytes;
-  if (paused() || continue_due || input_ended_) {
-    input = Input::None;
-  } else if (receive_bulk_by_reactor()) {
-    input = Input::None;
-  }
+  if (paused() || continue_due || input_ended_ || !direct_target_.empty()) input = Input::None;
   shard_->reactor().watch(&watch_, input, !output_.empty() && socket_full_);
 }
 
@@ -491,8 +496,8 @@ Socket Session::take_socket() noexcept {
 
 void Session::close() noexcept {
   if (closed_) return;
-  if (batch_ != nullptr || !direct_target_.empty()) {
-    // Memory is being read or written: it is let go of when that has ended, which this hastens.
+  if (moves_bulk()) {
+    // The memory is let go of when that has ended, which this hastens.
     if (!std::exchange(broken_, true)) ::shutdown(socket_.fd(), SHUT_RDWR);
     return;
   }

@@ -467,18 +467,22 @@ int Shard::timeout_ms() const noexcept {
   return busy ? static_cast<int>(kTickNs / 1'000'000) : kIdleMs;
 }
 
-// A shard serves the others' work until all of them are done.
+// A shard serves the others' work until all of them are done, then lets its connections go. It ends
+// when nothing of its memory is moved for one of them any more.
 bool Shard::stop_is_due() {
   if (!stopping()) return false;
-  bool drained = std::ranges::all_of(
-      sessions_, [](const auto& session) { return session->closed() || session->is_drained(); });
-  if (drained && !drained_) node_->shard_drained();
-  drained_ = drained_ || drained;
-  if (!node_->all_drained() && now_ns_ < stop_deadline_ns_) return false;
-  stopped_cleanly_ = drained;
-  for (const auto& session : sessions_) session->close();
+  if (!over_) {
+    bool drained = std::ranges::all_of(
+        sessions_, [](const auto& session) { return session->closed() || session->is_drained(); });
+    if (drained && !drained_) node_->shard_drained();
+    drained_ = drained_ || drained;
+    if (!node_->all_drained() && now_ns_ < stop_deadline_ns_) return false;
+    over_ = true;
+    stopped_cleanly_ = drained;
+    for (const auto& session : sessions_) session->close();
+  }
   reap();
-  return true;
+  return std::ranges::none_of(sessions_, [](const auto& session) { return session->moves_bulk(); });
 }
 
 }  // namespace kvstrata

@@ -154,6 +154,7 @@ class Shard {
   uint64_t crowded_ns_ = 0;               // When two sessions were last served one after the other.
   bool gauges_stale_ = false;             // Work was done since they were published.
   bool drained_ = false;
+  bool over_ = false;  // Stopping, and nothing is waited for but what others move.
   bool letters_seen_ = false;
   bool stopped_cleanly_ = true;
 };

@@ -81,8 +81,9 @@ class Reactor {
   virtual bool sends() const noexcept = 0;
   // `bytes` must stay until they are reported as sent; one at a time.
   virtual void send(Watch* watch, Bytes bytes) noexcept = 0;
-  // The same for what takes long, away from this thread: any number of pieces, or a place to receive
-  // into, reported as received without bytes. Both must stay until then. For reactors that send.
+  // The same for what takes long, away from this thread: any number of pieces, or a place to
+  // receive into, reported as received without bytes. Both must stay until then. For reactors that
+  // send.
   virtual void send_bulk(Watch* watch, const msghdr* message) noexcept = 0;
   virtual void receive_bulk(Watch* watch, MutableBytes target) noexcept = 0;
   // Somebody waits for what is being sent: the next wait ends with the first that is.

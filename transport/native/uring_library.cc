@@ -25,7 +25,8 @@ const UringLibrary* UringLibrary::load() noexcept {
         find(library, "io_uring_submit", &table.submit) &&
         find(library, "io_uring_submit_and_get_events", &table.submit_and_get_events) &&
         find(library, "io_uring_submit_and_wait_timeout", &table.submit_and_wait_timeout) &&
-        find(library, "io_uring_register_buf_ring", &table.register_buf_ring);
+        find(library, "io_uring_register_buf_ring", &table.register_buf_ring) &&
+        find(library, "io_uring_register_iowq_max_workers", &table.register_iowq_max_workers);
     return whole ? &table : nullptr;
   }();
   return loaded;

@@ -28,6 +28,8 @@ constexpr uint64_t kBulkBytesMin = 256 * 1024;
 // So much at a time: a socket takes no more at once by default (tcp_wmem), and whoever sends in
 // smaller steps wakes the peer with each.
 constexpr uint64_t kBulkBytesMax = 4 * 1024 * 1024;
+// What was received is hashed by the shard, out of memory that another core has written.
+constexpr uint64_t kBulkReceivedBytesMax = 256 * 1024;
 
 }  // namespace
 
@@ -385,8 +387,9 @@ bool Session::receive_bulk() {
   if (!direct_target_.empty()) return true;
   bool may = shard_->reactor().sends() && input_.empty() && !watch_.is_receiving();
   if (!may || closed_ || data_left() < kBulkBytesMin) return false;
-  direct_target_ = protocol_->data_target();
-  if (direct_target_.empty()) return false;
+  MutableBytes target = protocol_->data_target();
+  if (target.empty()) return false;
+  direct_target_ = target.first(std::min<size_t>(target.size(), kBulkReceivedBytesMax));
   shard_->reactor().receive_bulk(&watch_, direct_target_);
   return true;
 }

@@ -24,6 +24,10 @@ ATTRIBUTE_BYTES_MAX: Final = 1_024  # Kept with an object: dtype and shape fit m
 POOL_NAME_BYTES_MAX: Final = 64
 SECRET_BYTES_MAX: Final = 256
 
+# Each of the two rings of a connection through shared memory. Both ends copy at the same time from
+# what lies in their caches, and a ring's pages are taken as bytes go round.
+RING_BYTES: Final = 256 * 1024
+
 # What a Valkey client may make us hold of one command. All as Valkey, whose clients know its
 # bounds, but the count of arguments: Valkey takes 2,147,483,647, which nothing sends.
 RESP_LINE_BYTES_MAX: Final = 65_536  # An inline command, or a line with a count or length.

@@ -34,7 +34,7 @@ Connection::Connection(const ConnectionOptions& options) {
   std::string error;
   Status status = greet(options.host, options.port, options.hello,
                         Deadline::after_ms(options.timeout_ms), &socket, &node_, &error);
-  initiator_ = std::make_unique<Initiator>(std::move(socket), node_,
+  initiator_ = std::make_unique<Initiator>(std::make_unique<SocketStream>(std::move(socket)), node_,
                                            endpoint_name(options.host, options.port),
                                            options.verify, options.spin_us);
   if (status != Status::Ok) initiator_->close(status, error);

@@ -1,11 +1,9 @@
 #include "store/native/output_queue.h"
 
-#include <sys/socket.h>
-#include <sys/uio.h>
-
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <span>
 #include <utility>
 
 namespace kvstrata {
@@ -40,7 +38,8 @@ void OutputQueue::append(OutputQueue* other) {
   }
 }
 
-int64_t OutputQueue::flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent>* released) {
+int64_t OutputQueue::flush(Stream* stream, uint64_t limit_bytes,
+                           std::vector<OwnedExtent>* released) {
   std::array<iovec, kVectorCount> vectors;
   size_t count = 0;
   uint64_t total = 0;
@@ -62,10 +61,7 @@ int64_t OutputQueue::flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent
       next_ == parts_.size() || (count != 0 && total < limit_bytes && count + 2 <= kVectorCount);
   if (all_parts) add(bytes_.data() + at, bytes_.size() - at);
   if (count == 0) return 0;
-  msghdr message{};
-  message.msg_iov = vectors.data();
-  message.msg_iovlen = count;
-  ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  ssize_t sent = stream->send(std::span(vectors).first(count));
   if (sent > 0) advance(static_cast<uint64_t>(sent), released);
   return sent;
 }

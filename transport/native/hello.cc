@@ -91,7 +91,7 @@ bool read_client_attribute(const Attribute& attribute, ClientHello* hello, bool*
     case kInCapsuleBytes:
       return read_integer(attribute, &ignored_u32);
     case kFeatures:
-      return read_integer(attribute, &ignored_u64);
+      return read_integer(attribute, &hello->features);
     default:
       *known = false;
       return true;
@@ -123,8 +123,9 @@ bool read_node_attribute(const Attribute& attribute, NodeHello* hello, bool* kno
     case kPoolKind:
       return read_integer(attribute, &hello->pool_kind);
     case kInCapsuleBytes:
+      return read_integer(attribute, &hello->in_capsule_bytes);
     case kFeatures:
-      return true;
+      return read_integer(attribute, &hello->features);
     default:
       *known = false;
       return true;
@@ -174,6 +175,7 @@ void encode(const ClientHello& hello, ByteBuffer* buffer) {
   append_attribute(buffer, kPool, as_bytes(hello.pool));
   if (!hello.secret.empty()) append_attribute(buffer, kSecret, as_bytes(hello.secret));
   append_integer(buffer, kCredits, hello.credits);
+  if (hello.features != 0) append_integer(buffer, kFeatures, hello.features);
   if (hello.shard != kNoShard) append_integer(buffer, kShard, hello.shard);
   if (!hello.client_name.empty()) {
     append_attribute(buffer, kClientName, as_bytes(hello.client_name));
@@ -185,9 +187,9 @@ void encode(const NodeHello& hello, ByteBuffer* buffer) {
   size_t begin = begin_hello(buffer, hello.version, static_cast<uint16_t>(hello.status));
   if (!hello.message.empty()) append_attribute(buffer, kMessage, as_bytes(hello.message));
   if (hello.status == Status::Ok) {
-    append_integer(buffer, kInCapsuleBytes, uint32_t{0});
+    append_integer(buffer, kInCapsuleBytes, hello.in_capsule_bytes);
     append_integer(buffer, kCredits, hello.credits);
-    append_integer(buffer, kFeatures, uint64_t{0});
+    append_integer(buffer, kFeatures, hello.features);
     append_integer(buffer, kShard, hello.shard);
     append_integer(buffer, kShardCount, hello.shard_count);
     append_integer(buffer, kChunkBytes, hello.chunk_bytes);

@@ -23,6 +23,7 @@ KEY_BYTES_MAX: Final = 4_096
 ATTRIBUTE_BYTES_MAX: Final = 1_024  # Kept with an object: dtype and shape fit many times over.
 POOL_NAME_BYTES_MAX: Final = 64
 SECRET_BYTES_MAX: Final = 256
+UNIX_PATH_BYTES_MAX: Final = 107  # What Linux has room for.
 
 # What a Valkey client may make us hold of one command. All as Valkey, whose clients know its
 # bounds, but the count of arguments: Valkey takes 2,147,483,647, which nothing sends.

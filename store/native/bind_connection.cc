@@ -32,10 +32,15 @@ Connection::Connection(const ConnectionOptions& options) {
   WithoutGil without_gil;
   Socket socket;
   std::string error;
-  Status status = greet(options.host, options.port, options.hello,
-                        Deadline::after_ms(options.timeout_ms), &socket, &node_, &error);
-  initiator_ = std::make_unique<Initiator>(std::move(socket), node_,
-                                           endpoint_name(options.host, options.port),
+  Deadline deadline = Deadline::after_ms(options.timeout_ms);
+  bool by_tcp = options.unix_path.empty();
+  Status status =
+      by_tcp ? greet(options.host, options.port, options.hello, deadline, &socket, &node_, &error)
+             : greet_unix(options.unix_path, options.trusts_any_owner, options.hello, deadline,
+                          &socket, &node_, &error);
+  stays_on_host_ = !by_tcp || (socket && kvstrata::stays_on_host(socket));
+  std::string name = by_tcp ? endpoint_name(options.host, options.port) : options.unix_path;
+  initiator_ = std::make_unique<Initiator>(std::move(socket), node_, std::move(name),
                                            options.verify, options.spin_us);
   if (status != Status::Ok) initiator_->close(status, error);
 }

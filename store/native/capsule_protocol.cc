@@ -128,6 +128,7 @@ bool CapsuleProtocol::answer_hello(const ClientHello& hello) {
   answer.node_id = node.node_id();
   answer.rights = rights_;
   answer.pool_kind = node.pool_is_immutable(pool_) ? 1 : 0;
+  answer.unix_path = node.unix_path();
   encode(answer, output());
   state_ = State::Capsules;
   return true;

@@ -27,7 +27,7 @@ constexpr uint64_t kBulkStepBytes = 256 * 1024;
 
 }  // namespace
 
-Session::Session(Shard* shard, Socket socket, std::string peer)
+Session::Session(Shard* shard, Socket socket, Peer peer)
     : shard_(shard),
       socket_(std::move(socket)),
       watch_(socket_.fd(), this),
@@ -301,7 +301,8 @@ void Session::end_output() {
 
 // After a pause: what came before it was kept.
 void Session::resume() {
-  if (!closed_ && !broken_ && !input_.empty() && !(protocol_ && protocol_->is_paused())) consume_input();
+  if (!closed_ && !broken_ && !input_.empty() && !(protocol_ && protocol_->is_paused()))
+    consume_input();
 }
 
 void Session::on_hang_up() {

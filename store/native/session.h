@@ -15,6 +15,7 @@
 
 #include "store/native/errand.h"
 #include "store/native/output_queue.h"
+#include "store/native/peer.h"
 #include "store/native/protocol.h"
 #include "transport/native/hello.h"
 #include "transport/native/reactor.h"
@@ -26,13 +27,13 @@ class Shard;
 
 class Session {
  public:
-  Session(Shard* shard, Socket socket, std::string peer);
+  Session(Shard* shard, Socket socket, Peer peer);
   ~Session();
 
   // Begins to listen to the peer.
   void open() { watch(); }
   Watch* io_watch() noexcept { return &watch_; }
-  const std::string& peer() const noexcept { return peer_; }
+  const Peer& peer() const noexcept { return peer_; }
   // A number that no other connection of the node has had.
   uint64_t client_id() const noexcept { return client_id_; }
   void describe(ConnectionReport* report) const;
@@ -123,11 +124,11 @@ class Session {
   Shard* shard_;
   Socket socket_;
   Watch watch_;
-  std::string peer_;
+  Peer peer_;
   uint64_t client_id_;
   std::unique_ptr<Protocol> protocol_;  // Null until the first byte.
   bool closed_ = false;
-  bool broken_ = false;  // To be closed, once nothing of it is read or written by others.
+  bool broken_ = false;   // To be closed, once nothing of it is read or written by others.
   bool moved_ = false;    // Another session has the connection now.
   bool closing_ = false;  // The output is the last; input is dropped.
   bool closes_when_answered_ = false;
@@ -138,11 +139,11 @@ class Session {
   ByteBuffer input_;              // An incomplete command, or what came while paused.
   uint64_t accounted_bytes_ = 0;  // Of the input, with the node.
   OutputQueue output_;
-  ByteBuffer in_flight_;        // What the reactor sends, before all of the output.
-  size_t in_flight_at_ = 0;     // Of it, already sent.
+  ByteBuffer in_flight_;                // What the reactor sends, before all of the output.
+  size_t in_flight_at_ = 0;             // Of it, already sent.
   std::unique_ptr<OutputBatch> batch_;  // Of the output, while others send it.
   MutableBytes direct_target_;          // Where others receive to; empty while they do not.
-  uint64_t awaited_bytes_ = 0;  // Output that is being made by other shards, at most.
+  uint64_t awaited_bytes_ = 0;          // Output that is being made by other shards, at most.
 
   uint64_t begin_ns_;
   uint64_t heard_ns_;  // When bytes last came.

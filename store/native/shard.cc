@@ -138,13 +138,13 @@ void Shard::turn(uint32_t event_count) {
 }
 
 void Shard::handle(const IoEvent& event) {
-  if (event.watch == &mailbox_watch_) {
+  if (void* session = event.watch->owner(); session != nullptr) {
+    handle(static_cast<Session*>(session), event);
+  } else if (event.watch == &mailbox_watch_) {
     mailbox_.clear_wake();
     reactor_->watch(&mailbox_watch_, Input::Ready, false);
-  } else if (acceptor_ && event.watch == acceptor_->io_watch()) {
-    acceptor_->accept_connections();
   } else {
-    handle(static_cast<Session*>(event.watch->owner()), event);
+    acceptor_->accept_connections(event.watch);
   }
 }
 
@@ -171,11 +171,17 @@ void Shard::handle(Session* session, const IoEvent& event) {
   }
 }
 
-void Shard::adopt(Socket socket, std::string peer) {
+void Shard::adopt(Socket socket, Peer peer) {
   auto session = std::make_unique<Session>(this, std::move(socket), std::move(peer));
   session->open();
+  count_open(*session, 1);
   sessions_.push_back(std::move(session));
-  statistics_.connections_open.add();
+}
+
+void Shard::count_open(const Session& session, int change) noexcept {
+  auto amount = static_cast<uint64_t>(change);
+  statistics_.connections_open.add(amount);
+  if (session.peer().transport == Transport::Unix) statistics_.connections_open_unix.add(amount);
 }
 
 void Shard::hand_over(Session* session, uint32_t shard, const ClientHello& hello, Bytes unread) {
@@ -437,7 +443,7 @@ void Shard::reap() {
       continue;
     }
     if (!session.moved()) node_->remove_connection();
-    statistics_.connections_open.add(uint64_t(-1));
+    count_open(session, -1);
     std::swap(sessions_[index], sessions_.back());
     sessions_.pop_back();
   }

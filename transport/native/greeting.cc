@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "store/limits.h"
+#include "transport/native/unix_socket.h"
 
 namespace kvstrata {
 
@@ -112,19 +113,38 @@ Status read_answer(Greeting* greeting, NodeHello* node, std::string* error) {
   return Status::Ok;
 }
 
+Status exchange(const std::string& name, const ClientHello& client, Deadline deadline,
+                Socket* socket, NodeHello* node, std::string* error) {
+  Greeting greeting(*socket, name, deadline, error);
+  ByteBuffer hello;
+  encode(client, &hello);
+  Status status = greeting.send_all(hello.view());
+  if (status == Status::Ok) status = read_answer(&greeting, node, error);
+  if (status != Status::Ok) socket->close();
+  return status;
+}
+
 }  // namespace
 
 Status greet(const std::string& host, uint16_t port, const ClientHello& client, Deadline deadline,
              Socket* socket, NodeHello* node, std::string* error) {
   Status status = connect_tcp(host, port, deadline, socket, error);
   if (status != Status::Ok) return status;
-  Greeting greeting(*socket, endpoint_name(host, port), deadline, error);
-  ByteBuffer hello;
-  encode(client, &hello);
-  status = greeting.send_all(hello.view());
-  if (status == Status::Ok) status = read_answer(&greeting, node, error);
-  if (status != Status::Ok) socket->close();
-  return status;
+  return exchange(endpoint_name(host, port), client, deadline, socket, node, error);
+}
+
+Status greet_unix(const std::string& path, bool trusts_any_owner, const ClientHello& client,
+                  Deadline deadline, Socket* socket, NodeHello* node, std::string* error) {
+  Status status = connect_unix(path, deadline, socket, error);
+  if (status != Status::Ok) return status;
+  uid_t owner = peer_credentials(*socket).uid;
+  if (!client.secret.empty() && !trusts_any_owner && !is_own_or_root(owner)) {
+    *error = "the secret is not shown to " + path + ", which belongs to user " +
+             std::to_string(owner) + ", neither this one nor root; with transport=unix it is";
+    socket->close();
+    return Status::Denied;
+  }
+  return exchange(path, client, deadline, socket, node, error);
 }
 
 }  // namespace kvstrata

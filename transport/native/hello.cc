@@ -27,6 +27,7 @@ enum HelloAttribute : uint16_t {
   kEpoch = 21,
   kRights = 22,
   kPoolKind = 23,
+  kUnixPath = 24,
 };
 
 template <typename Integer>
@@ -52,6 +53,11 @@ bool read_text(const Attribute& attribute, size_t size_max, std::string* text) {
 bool is_pool_name(std::string_view name) noexcept {
   return !name.empty() &&
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.-") == name.npos;
+}
+
+// A client connects to it: it must be one that sockets can have.
+bool is_unix_path(std::string_view path) noexcept {
+  return path.starts_with('/') && path.find('\0') == path.npos;
 }
 
 size_t begin_hello(ByteBuffer* buffer, uint16_t first, uint16_t second) {
@@ -122,6 +128,9 @@ bool read_node_attribute(const Attribute& attribute, NodeHello* hello, bool* kno
       return read_integer(attribute, &hello->rights);
     case kPoolKind:
       return read_integer(attribute, &hello->pool_kind);
+    case kUnixPath:
+      return read_text(attribute, limits::kUnixPathBytesMax, &hello->unix_path) &&
+             is_unix_path(hello->unix_path);
     case kInCapsuleBytes:
     case kFeatures:
       return true;
@@ -196,6 +205,7 @@ void encode(const NodeHello& hello, ByteBuffer* buffer) {
     append_integer(buffer, kEpoch, hello.epoch);
     append_integer(buffer, kRights, hello.rights);
     append_integer(buffer, kPoolKind, hello.pool_kind);
+    if (!hello.unix_path.empty()) append_attribute(buffer, kUnixPath, as_bytes(hello.unix_path));
   }
   finish_hello(buffer, begin);
 }

@@ -24,6 +24,18 @@ void RingChannel::work() {
   if (!session_->closed() && receives_ && rings_->has_input()) session_->on_readable();
 }
 
+// What comes first is the answer to the hello. It goes over the socket, and brings the rings along,
+// unless it is a refusal.
+bool RingChannel::takes_output() {
+  OutputQueue& output = session_->output();
+  if (is_shared_ || output.empty()) return false;
+  is_shared_ = true;
+  ByteBuffer answer;
+  output.take(&answer);
+  if (!rings_->share(answer.view(), !session_->closing())) session_->close();
+  return true;
+}
+
 void RingChannel::watch(Input input, bool output) noexcept {
   receives_ = input != Input::None;
   sends_ = output;

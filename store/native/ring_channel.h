@@ -16,6 +16,7 @@ class RingChannel final : public Channel {
   void handle(const IoEvent& event) override;
   void watch(Input input, bool output) noexcept override;
   void remove() noexcept override;
+  bool takes_output() override;
 
   // For the poller: whether there is something to do, and what is done then.
   bool has_work() noexcept {
@@ -32,7 +33,8 @@ class RingChannel final : public Channel {
  private:
   void watch_descriptor() noexcept;
 
-  RingStream* rings_;  // The stream, as what it is.
+  RingStream* rings_;       // The stream, as what it is.
+  bool is_shared_ = false;  // The client has been given the rings.
   bool receives_ = false;
   bool sends_ = false;
 };

@@ -23,7 +23,7 @@ constexpr uint64_t kReadyBytesMin = 16 * 1024;
 
 }  // namespace
 
-Session::Session(Shard* shard, std::string peer)
+Session::Session(Shard* shard, Peer peer)
     : shard_(shard),
       peer_(std::move(peer)),
       client_id_(shard->node().next_client_id()),

@@ -15,6 +15,7 @@
 #include "store/native/channel.h"
 #include "store/native/errand.h"
 #include "store/native/output_queue.h"
+#include "store/native/peer.h"
 #include "store/native/protocol.h"
 #include "transport/native/hello.h"
 
@@ -24,13 +25,17 @@ class Shard;
 
 class Session {
  public:
-  Session(Shard* shard, std::string peer);
+  Session(Shard* shard, Peer peer);
   ~Session();
 
   // Begins to listen to the peer.
   void open(std::unique_ptr<Channel> channel);
   Channel& channel() noexcept { return *channel_; }
-  const std::string& peer() const noexcept { return peer_; }
+  const Peer& peer() const noexcept { return peer_; }
+  // Whether what comes after the hello is to go through shared memory.
+  bool wants_rings(const ClientHello& hello) const noexcept {
+    return (hello.features & kFeatureRings) != 0 && peer_.transport != Transport::Tcp;
+  }
   // A number that no other connection of the node has had.
   uint64_t client_id() const noexcept { return client_id_; }
   void describe(ConnectionReport* report) const;
@@ -124,7 +129,7 @@ class Session {
 
   Shard* shard_;
   std::unique_ptr<Channel> channel_;
-  std::string peer_;
+  Peer peer_;
   uint64_t client_id_;
   std::unique_ptr<Protocol> protocol_;  // Null until the first byte.
   bool closed_ = false;

@@ -148,13 +148,13 @@ void Shard::turn(uint32_t event_count) {
 }
 
 void Shard::handle(const IoEvent& event) {
-  if (event.watch == &mailbox_watch_) {
+  if (void* session = event.watch->owner(); session != nullptr) {
+    handle(static_cast<Session*>(session), event);
+  } else if (event.watch == &mailbox_watch_) {
     mailbox_.clear_wake();
     reactor_->watch(&mailbox_watch_, Input::Ready, false);
-  } else if (acceptor_ && event.watch == acceptor_->io_watch()) {
-    acceptor_->accept_connections();
   } else {
-    handle(static_cast<Session*>(event.watch->owner()), event);
+    acceptor_->accept_connections(event.watch);
   }
 }
 
@@ -166,19 +166,51 @@ void Shard::handle(Session* session, const IoEvent& event) {
   session->channel().handle(event);
 }
 
-void Shard::adopt(Socket socket, std::string peer) {
+void Shard::adopt(Socket socket, Peer peer) {
   auto session = std::make_unique<Session>(this, std::move(peer));
   session->open(std::make_unique<SocketChannel>(session.get(), std::move(socket)));
+  keep(std::move(session));
+}
+
+// Where no memory can be had, the answer to the hello says so, by not granting what was asked for.
+void Shard::adopt_with_rings(Socket socket, Peer peer) {
+  std::string error;
+  auto memory = RingStream::make_memory(&error);
+  peer.transport = memory == nullptr ? Transport::Unix : Transport::Shm;
+  if (memory == nullptr) {
+    adopt(std::move(socket), std::move(peer));
+    return;
+  }
+  auto session = std::make_unique<Session>(this, std::move(peer));
+  auto rings = std::make_unique<RingStream>(std::move(socket), std::move(memory), RingSide::Node);
+  session->open(std::make_unique<RingChannel>(session.get(), std::move(rings)));
+  keep(std::move(session));
+}
+
+void Shard::keep(std::unique_ptr<Session> session) {
+  count_open(*session, 1);
   sessions_.push_back(std::move(session));
-  statistics_.connections_open.add();
+}
+
+void Shard::count_open(const Session& session, int change) noexcept {
+  auto amount = static_cast<uint64_t>(change);
+  statistics_.connections_open.add(amount);
+  Transport transport = session.peer().transport;
+  if (transport == Transport::Unix) statistics_.connections_open_unix.add(amount);
+  if (transport == Transport::Shm) statistics_.connections_open_shm.add(amount);
 }
 
 void Shard::hand_over(Session* session, uint32_t shard, const ClientHello& hello, Bytes unread) {
   auto socket = std::make_shared<Socket>(session->take_socket());
   std::vector<std::byte> rest(unread.begin(), unread.end());
+  bool with_rings = session->wants_rings(hello);
   node_->shard(shard).post(
-      [socket, peer = session->peer(), hello, rest = std::move(rest)](Shard& target) {
-        target.adopt(std::move(*socket), peer);
+      [socket, with_rings, peer = session->peer(), hello, rest = std::move(rest)](Shard& target) {
+        if (with_rings) {
+          target.adopt_with_rings(std::move(*socket), peer);
+        } else {
+          target.adopt(std::move(*socket), peer);
+        }
         target.sessions_.back()->adopt(hello, rest);
       });
 }
@@ -432,7 +464,7 @@ void Shard::reap() {
       continue;
     }
     if (!session.moved()) node_->remove_connection();
-    statistics_.connections_open.add(uint64_t(-1));
+    count_open(session, -1);
     std::swap(sessions_[index], sessions_.back());
     sessions_.pop_back();
   }

@@ -77,7 +77,8 @@ class Shard {
   RingPoller& rings() noexcept { return rings_; }
   void release(std::vector<OwnedExtent>* extents);
   void hand_over(Session* session, uint32_t shard, const ClientHello& hello, Bytes unread);
-  void adopt(Socket socket, std::string peer);
+  void adopt(Socket socket, Peer peer);
+  void adopt_with_rings(Socket socket, Peer peer);
   MutableBytes read_buffer() noexcept { return {read_buffer_.data(), read_buffer_.size()}; }
   // How much a session reads or sends by one system call.
   uint64_t step_bytes() const noexcept;
@@ -107,6 +108,8 @@ class Shard {
   void retry_waiting();
   void tick();
   void reap();
+  void keep(std::unique_ptr<Session> session);
+  void count_open(const Session& session, int change) noexcept;
   void perform_for(const Work& work);
   void send_home(const Work& work);
   bool waits_behind(const Errand& errand) const noexcept;

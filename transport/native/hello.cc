@@ -27,6 +27,7 @@ enum HelloAttribute : uint16_t {
   kEpoch = 21,
   kRights = 22,
   kPoolKind = 23,
+  kUnixPath = 24,
 };
 
 template <typename Integer>
@@ -54,6 +55,11 @@ bool is_pool_name(std::string_view name) noexcept {
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.-") == name.npos;
 }
 
+// A client connects to it: it must be one that sockets can have.
+bool is_unix_path(std::string_view path) noexcept {
+  return path.starts_with('/') && path.find('\0') == path.npos;
+}
+
 size_t begin_hello(ByteBuffer* buffer, uint16_t first, uint16_t second) {
   size_t begin = buffer->size();
   buffer->append(kMagic);
@@ -75,7 +81,6 @@ void finish_hello(ByteBuffer* buffer, size_t begin) {
 // the type.
 bool read_client_attribute(const Attribute& attribute, ClientHello* hello, bool* known) {
   uint32_t ignored_u32 = 0;
-  uint64_t ignored_u64 = 0;
   switch (attribute.type) {
     case kPool:
       return read_text(attribute, limits::kPoolNameBytesMax, &hello->pool) &&
@@ -122,6 +127,9 @@ bool read_node_attribute(const Attribute& attribute, NodeHello* hello, bool* kno
       return read_integer(attribute, &hello->rights);
     case kPoolKind:
       return read_integer(attribute, &hello->pool_kind);
+    case kUnixPath:
+      return read_text(attribute, limits::kUnixPathBytesMax, &hello->unix_path) &&
+             is_unix_path(hello->unix_path);
     case kInCapsuleBytes:
       return read_integer(attribute, &hello->in_capsule_bytes);
     case kFeatures:
@@ -198,6 +206,7 @@ void encode(const NodeHello& hello, ByteBuffer* buffer) {
     append_integer(buffer, kEpoch, hello.epoch);
     append_integer(buffer, kRights, hello.rights);
     append_integer(buffer, kPoolKind, hello.pool_kind);
+    if (!hello.unix_path.empty()) append_attribute(buffer, kUnixPath, as_bytes(hello.unix_path));
   }
   finish_hello(buffer, begin);
 }

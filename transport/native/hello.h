@@ -60,6 +60,7 @@ struct NodeHello {
   uint64_t epoch = 0;
   uint32_t rights = 0;
   uint8_t pool_kind = 0;
+  std::string unix_path;  // Empty where the node has none.
 };
 
 void encode(const ClientHello& hello, ByteBuffer* buffer);

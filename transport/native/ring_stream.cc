@@ -206,6 +206,13 @@ bool RingStream::hear(int flags) noexcept {
   return true;
 }
 
+bool RingStream::share(Bytes words, bool with_memory) noexcept {
+  ssize_t sent = with_memory ? send_with_descriptor(socket_, words, memory_->fd())
+                             : ::send(fd(), words.data(), words.size(), MSG_NOSIGNAL);
+  memory_->close_descriptor();
+  return sent == static_cast<ssize_t>(words.size());
+}
+
 bool RingStream::send_descriptor(int descriptor) noexcept {
   std::byte any{};
   return send_with_descriptor(socket_, {&any, 1}, descriptor) == 1;

@@ -39,6 +39,9 @@ class RingStream final : public Stream {
   bool has_room() noexcept { return writer_.has_much_room(); }
   bool ended() const noexcept { return ended_; }
 
+  // The node's first words, which go over the socket; `with_memory`: the rings come along, for the
+  // client alone. False if it has gone.
+  bool share(Bytes words, bool with_memory) noexcept;
   // Gives the other end the memory of a descriptor. False if it cannot be told of it now.
   bool send_descriptor(int fd) noexcept;
   // The next that the other end has sent; empty if there is none.

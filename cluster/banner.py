@@ -42,6 +42,7 @@ def log_start(
     log.info("kvstrata %s, node %s", _kernel.version(), node.native.node_id.hex())
     choices = {
         "data": f"{data_url(node)} ({_origin(loaded, 'node.port')})",
+        "unix socket": node.native.unix_path or f"none: {node.unix_path_missing}",
         "http": f"{http_url} ({_origin(loaded, 'http.port')})" if http_url else "off",
         "shards": f"{config.node.shards} of {host_memory.usable_cpu_count()} processors"
         f" ({_origin(loaded, 'node.shards', 'half of them, at most 16')})",

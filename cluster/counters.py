@@ -38,6 +38,13 @@ class Counters:
         return sum(pool[name] for pool in self.pools.values())
 
     @property
+    def connections_open(self) -> dict[str, int]:
+        """How many connections are open, by what carries them."""
+        unix = self.of_shards("connections_open_unix")
+        shm = self.of_shards("connections_open_shm")
+        return {"tcp": self.of_shards("connections_open") - unix - shm, "unix": unix, "shm": shm}
+
+    @property
     def arena_used_bytes(self) -> int:
         """Bytes of the arena that hold records and values."""
         return sum(self.of_shards(part) for part in ARENA_PARTS)

@@ -149,11 +149,14 @@ def _of_memory(counters: Counters) -> Iterator[Metric]:
 
 
 def _of_connections(counters: Counters) -> Iterator[Metric]:
-    yield GaugeMetricFamily(
+    open_now = GaugeMetricFamily(
         "kvstrata_connections_open",
-        "Connections that are open.",
-        counters.of_shards("connections_open"),
+        "Connections that are open, by what carries them.",
+        labels=["transport"],
     )
+    for transport, count in counters.connections_open.items():
+        open_now.add_metric([transport], count)
+    yield open_now
     yield CounterMetricFamily(
         "kvstrata_connections_accepted",
         "Connections accepted.",

@@ -27,19 +27,22 @@ def info(address: str | None, *, as_json: bool) -> None:
     """Show the node, and its memory and pools to who may see them."""
     with open_store(address) as store:
         node = store.info()
+        transport = store.transport
         try:
             counters = Counters.of(store.admin("statistics"))
         except DeniedError:
             counters = None
     if as_json:
-        print_json({**node, "statistics": asdict(counters) if counters else None})
+        statistics = asdict(counters) if counters else None
+        print_json({**node, "transport": transport._asdict(), "statistics": statistics})
         return
     screen = console()
+    known = [*_node_facts(node), ("transport", f"{transport.name}: {transport.reason}")]
     if counters is None:
-        screen.print(facts(_node_facts(node)))
+        screen.print(facts(known))
         screen.print("\nMemory and pools are shown to an admin secret of the pool default.")
         return
-    screen.print(facts([*_node_facts(node), *_memory_facts(counters)]))
+    screen.print(facts([*known, *_memory_facts(counters)]))
     screen.print()
     screen.print(_pool_table(counters))
 
@@ -135,6 +138,7 @@ def _node_facts(node: Payload) -> list[tuple[str, object]]:
         ("version", node["version"]),
         ("node", node["node_id"]),
         ("address", f"{node['host']} port {node['port']}"),
+        ("UNIX socket", node["unix_path"] or f"none: {node['unix_path_missing']}"),
         ("shards", node["shards"]),
         ("up for", _duration(node["uptime"])),
     ]
@@ -148,7 +152,7 @@ def _memory_facts(counters: Counters) -> list[tuple[str, object]]:
         ("memory", f"{format_size(used)} of {format_size(total)} used ({used / total:.1%})"),
         ("huge pages", memory["huge_pages"]),
         ("index etc.", format_size(sum(counters.of_shards(name) for name in beside))),
-        ("connections", counters.of_shards("connections_open")),
+        ("connections", ", ".join(f"{n:,} {t}" for t, n in counters.connections_open.items())),
     ]
 
 

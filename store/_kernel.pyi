@@ -165,6 +165,9 @@ class Connection:
         host: str,
         port: int,
         *,
+        unix_path: str = "",
+        trusts_any_owner: bool = False,
+        share_memory: bool = False,
         pool: str,
         secret: str,
         client_name: str,
@@ -176,6 +179,10 @@ class Connection:
     ) -> None:
         """Connect and exchange hellos, GIL released. Look at `status` and `message` afterwards:
         nothing is raised for a refusal.
+
+        With `unix_path` it connects there, not by TCP. A secret is then shown to a node of root or
+        of this user only, unless it `trusts_any_owner`. To `share_memory` is asked of the node,
+        which may not grant it: `shares_memory` tells.
         """
 
     status: int  # OK while usable.
@@ -189,6 +196,9 @@ class Connection:
     epoch: int
     rights: int
     pool_kind: int
+    unix_path: str  # Where the node can be reached as well; "" if nowhere.
+    stays_on_host: bool  # As far as addresses tell: a port may be forwarded.
+    shares_memory: bool
 
     def execute(self, operations: Sequence[Operation], timeout_ms: int) -> None:
         """Submit all, then wait for all, GIL released. On a timeout the connection is closed and
@@ -207,6 +217,8 @@ class Connection:
 
     @property
     def wants_write(self) -> bool: ...
+    @property
+    def unfinished(self) -> bool: ...  # Call progress() again, without waiting.
     @property
     def in_flight(self) -> int: ...
     def close(self) -> None:
@@ -283,6 +295,10 @@ class Node:
 
     port: int
     node_id: bytes
+    unix_path: str  # "" without one.
+
+    def listen_unix(self, path: str) -> None:
+        """Before the start: be reached under this path too. Raises OSError, in words."""
 
     def start(self) -> None: ...
     def stop(self, timeout_ms: int) -> bool:
@@ -305,9 +321,10 @@ class Node:
     def connections(self) -> list[dict[str, Any]]:
         """Every open connection of either protocol, asked of the shards within a bound.
 
-        client_id, shard, fd, peer and local (host:port), pool, protocol ("resp" or "capsule"),
-        age_s, idle_s, input_bytes, input_capacity, output_bytes, received_bytes, sent_bytes,
-        commands (how many), name, lib_name, lib_version, last_command (in lower case; a
+        client_id, shard, fd, peer and local (host:port; of a UNIX socket path:pid and path:0),
+        transport ("tcp" or "unix"), peer_uid (-1 but for "unix"), pool, protocol ("resp" or
+        "capsule"), age_s, idle_s, input_bytes, input_capacity, output_bytes, received_bytes,
+        sent_bytes, commands (how many), name, lib_name, lib_version, last_command (in lower case; a
         subcommand's as "client|list"), resp_version, multi_count (-1: no MULTI), watch_count,
         no_evict, no_touch, replies_off.
         """

@@ -19,8 +19,9 @@ from kvstrata.store import batch_operations, limits, operations, streams, tensor
 from kvstrata.store.batch_operations import Pairs
 from kvstrata.store.buffers import Memory, Tensor
 from kvstrata.store.call import Call
-from kvstrata.store.client import TCP, target_from
-from kvstrata.store.connection_pool import closed_store, open_connection
+from kvstrata.store.client import target_from
+from kvstrata.store.connection_pool import closed_store
+from kvstrata.store.dialer import Dialer
 from kvstrata.store.errors import BusyError, ChangedError
 from kvstrata.store.event_connection import EventConnection
 from kvstrata.store.file_content import put_file
@@ -67,6 +68,7 @@ class AsyncStore:
 
     def __init__(self, target: url.Target) -> None:
         self._target = target
+        self._dialer = Dialer(target)
         self._shard_count = 1
         self._value_bytes_max = 0
         self._chunk_bytes = 0
@@ -84,8 +86,8 @@ class AsyncStore:
 
     @property
     def transport(self) -> Transport:
-        """How bytes travel, and why so."""
-        return TCP
+        """How bytes travel, and why so; "none" before the first call."""
+        return self._dialer.transport
 
     @property
     def value_bytes_max(self) -> int:
@@ -393,7 +395,6 @@ class AsyncStore:
         if self._closed:
             raise closed_store(self._target)
         loop = asyncio.get_running_loop()
-        opened = await loop.run_in_executor(
-            None, open_connection, self._target, shard, attempts.remaining()
-        )
+        remaining = attempts.remaining()
+        opened = await loop.run_in_executor(None, self._dialer.open, shard, remaining)
         return EventConnection(opened)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 from time import monotonic
-from typing import Final, Literal, Self, TypeVar
+from typing import Literal, Self, TypeVar
 
 from kvstrata import _kernel
 from kvstrata.store import batch_operations, config, operations, tensors, url
@@ -25,8 +25,6 @@ from kvstrata.store.streams import copy_to_file, open_object
 
 O = TypeVar("O", bound=_kernel.Operation)  # noqa: E741
 T = TypeVar("T")
-
-TCP: Final = Transport("tcp", "the one transport of this version")
 
 
 def connect(
@@ -51,13 +49,14 @@ def connect(
         verify: whether checksums of values are verified on arrival; True.
         spin: whether to look for a reply for a few microseconds before sleeping, or for how many;
             True: lower latency for some processor time.
-        transport: "tcp", the one of this version.
+        transport: "tcp"; "shm", shared memory, or "unix", a UNIX socket, both for a node on
+            this host; "auto", the best that works. `Store.transport` tells which that is.
         client_name: text for the node's operator; host name and process id.
 
     Raises:
         UsageError: an argument or the URL is not right.
         DeniedError: the secret is wrong, or the pool does not exist.
-        UnavailableError: no node answers there.
+        UnavailableError: no node answers there, or not by that transport.
     """
     return Store(target_from(address, pool, secret, timeout, verify, spin, transport, client_name))
 
@@ -73,8 +72,6 @@ def target_from(
     client_name: str | None,
 ) -> url.Target:
     """Where `connect` and `connect_async` go with these arguments."""
-    if transport is not None:
-        url.check_transport(transport)
     said = url.parse(address or config.url_from_environment() or url.DEFAULT_URL)
     return url.changed(
         said,
@@ -83,6 +80,7 @@ def target_from(
         timeout=timeout,
         verify=verify,
         spin=spin,
+        transport=transport,
         client_name=client_name,
     )
 
@@ -108,8 +106,8 @@ class Store:
 
     @property
     def transport(self) -> Transport:
-        """How bytes travel, and why so."""
-        return TCP
+        """How bytes travel, and why so: "shm", "unix" or "tcp"."""
+        return self._pool.dialer.transport
 
     @property
     def value_bytes_max(self) -> int:

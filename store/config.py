@@ -8,6 +8,7 @@ are errors. `os.environ` is read here and nowhere else.
 
 import difflib
 import os
+import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from kvstrata.store.errors import UsageError
 from kvstrata.store.units import format_duration, format_size, parse_duration, parse_size
 
 URL_VARIABLE: Final = "KVSTRATA_URL"
+UNIX_PATH_AUTO: Final = "auto"
 _PREFIX: Final = "KVSTRATA_"
 
 
@@ -85,6 +87,11 @@ class NodeConfig(_Section):
         ge=0,
         le=65_535,
         description="TCP port for capsules; 0 lets the system choose.",
+    )
+    unix_path: str = Field(
+        default=UNIX_PATH_AUTO,
+        description="UNIX socket for clients on this host, from /; auto: in a folder of our own,"
+        " named after the port; empty: none.",
     )
     shards: int = Field(
         default_factory=_default_shards,
@@ -321,6 +328,16 @@ def load_config(
 def url_from_environment() -> str | None:
     """The value of KVSTRATA_URL, if it is set and not empty."""
     return os.environ.get(URL_VARIABLE) or None
+
+
+def runtime_folder() -> Path:
+    """Where what lives as long as a process belongs: the service's, the session's, or our own."""
+    if folder := os.environ.get("RUNTIME_DIRECTORY"):  # systemd; the first of several.
+        return Path(folder.partition(":")[0])
+    if folder := os.environ.get("XDG_RUNTIME_DIR"):
+        return Path(folder) / "kvstrata"
+    user = os.geteuid()
+    return Path("/run/kvstrata") if user == 0 else Path(tempfile.gettempdir(), f"kvstrata-{user}")
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -7,7 +7,6 @@ without a word to the node, and opens its own.
 """
 
 import os
-import socket
 import threading
 import weakref
 from collections import deque
@@ -16,42 +15,15 @@ from typing import Final
 
 from kvstrata import _kernel
 from kvstrata.store import limits
-from kvstrata.store.errors import BusyError, UnavailableError, UsageError
-from kvstrata.store.statuses import OK, failure
+from kvstrata.store.dialer import Dialer
+from kvstrata.store.errors import BusyError, UsageError
+from kvstrata.store.statuses import OK
 from kvstrata.store.url import Target
 
 _CONNECTION_COUNT_MAX: Final = 64  # Threads beyond that wait for one another.
 _IDLE_S_MAX: Final = 60.0
 # A connection that rested longer is looked at before use: the node may have gone meanwhile.
 _TRUSTED_S: Final = 1.0
-
-
-def open_connection(target: Target, shard: int | None, timeout: float) -> _kernel.Connection:
-    """Connect and greet.
-
-    Raises:
-        DeniedError: the secret is wrong.
-        BusyError: the node has as many connections as it takes.
-        UnsupportedError: the node speaks other versions.
-        UnavailableError: nobody answers there.
-    """
-    connection = _kernel.Connection(
-        target.host,
-        target.port,
-        pool=target.pool,
-        secret=target.secret,
-        client_name=target.client_name or f"{socket.gethostname()}:{os.getpid()}",
-        credits=limits.CREDITS_DEFAULT,
-        shard=shard,
-        verify=target.verify,
-        spin_us=target.spin_us,
-        timeout_ms=max(1, round(timeout * 1000)),
-    )
-    if connection.status == _kernel.CLOSED:  # Nothing was asked yet, so no outcome is unknown.
-        raise UnavailableError(f"cannot connect to {target}: {connection.message}")
-    if connection.status != OK:
-        raise failure(connection.status, f"connecting to {target}", connection.message)
-    return connection
 
 
 def closed_store(target: Target) -> UsageError:
@@ -79,6 +51,7 @@ class ConnectionPool:
 
     def __init__(self, target: Target) -> None:
         self.target = target
+        self.dialer = Dialer(target)
         self.shard_count = 1
         self.value_bytes_max = 0
         self.chunk_bytes = 0
@@ -184,7 +157,7 @@ class ConnectionPool:
 
     def _open(self, shard: int, timeout: float) -> Lane:
         wanted = shard if self.shard_count > 1 else None
-        lane = Lane(open_connection(self.target, wanted, timeout), shard)
+        lane = Lane(self.dialer.open(wanted, timeout), shard)
         self._lanes.add(lane)
         return lane
 

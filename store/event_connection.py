@@ -99,6 +99,8 @@ class EventConnection:
         if self._connection.status != OK:
             self.close()
             return
+        if self._connection.unfinished:
+            self._schedule()
         if self._connection.wants_write != self._writing:
             self._writing = not self._writing
             if self._writing:

@@ -23,6 +23,14 @@ KEY_BYTES_MAX: Final = 4_096
 ATTRIBUTE_BYTES_MAX: Final = 1_024  # Kept with an object: dtype and shape fit many times over.
 POOL_NAME_BYTES_MAX: Final = 64
 SECRET_BYTES_MAX: Final = 256
+UNIX_PATH_BYTES_MAX: Final = 107  # What Linux has room for.
+
+# Each of the two rings of a connection through shared memory. Both ends copy at the same time from
+# what lies in their caches, and a ring's pages are taken as bytes go round.
+RING_BYTES: Final = 256 * 1024
+# Values up to here go through a ring also where others go straight to and from a region: what is
+# so small is copied twice in less time than it takes to look up where it belongs.
+IN_CAPSULE_BYTES: Final = 4_096
 
 # What a Valkey client may make us hold of one command. All as Valkey, whose clients know its
 # bounds, but the count of arguments: Valkey takes 2,147,483,647, which nothing sends.

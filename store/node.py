@@ -9,7 +9,7 @@ import time
 from typing import Literal, Self
 
 from kvstrata import _kernel
-from kvstrata.store import admin, limits
+from kvstrata.store import admin, limits, unix_socket
 from kvstrata.store.admin import AdminDesk, Caller, Command
 from kvstrata.store.config import NodeConfig, PoolConfig
 from kvstrata.store.errors import UsageError
@@ -23,8 +23,11 @@ from kvstrata.store.resp_admin.request import Request
 class RunningNode:
     """Starts with its construction and ends with `stop`.
 
+    Attributes:
+        unix_path_missing: why it cannot be reached by a UNIX socket; "" if it can.
+
     Raises:
-        OSError: the address cannot be listened on.
+        OSError: the address, or the path of a UNIX socket, cannot be listened on.
         UsageError: a pool's settings are not allowed.
         ValueError: the sizes do not fit each other.
     """
@@ -33,6 +36,7 @@ class RunningNode:
         self.config = config
         self.pools = PoolRegistry(pools, config.pools_file)
         self.native = _kernel.Node(node_options(config), self.pools.options())
+        self.unix_path_missing = unix_socket.listen(self.native, config.unix_path)
         self.pools.attach(self.native)
         self.desk = AdminDesk(self.native)
         for command in self._commands():
@@ -58,6 +62,8 @@ class RunningNode:
             "protocol_version": limits.PROTOCOL_VERSION,
             "host": self.config.host,
             "port": self.port,
+            "unix_path": self.native.unix_path,
+            "unix_path_missing": self.unix_path_missing,
             "shards": self.config.shards,
             "memory": self.config.memory,
             "uptime": time.monotonic() - self._started,

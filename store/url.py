@@ -1,13 +1,15 @@
 """Where a store is and how to talk to it: `kvstrata://pool:secret@host:18400?timeout=2&spin=0`."""
 
 from dataclasses import dataclass, field, replace
-from typing import Final, TypedDict
+from typing import Final, Literal, TypedDict, cast, get_args
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 from kvstrata.store import host_memory, limits
 from kvstrata.store.errors import UsageError
 from kvstrata.store.pools import check_name
 from kvstrata.store.units import parse_duration
+
+TransportWish = Literal["auto", "tcp", "unix", "shm"]
 
 DEFAULT_URL: Final = f"kvstrata://127.0.0.1:{limits.DATA_PORT}"
 
@@ -16,6 +18,7 @@ _SPIN_US_DEFAULT: Final = 100
 _SPIN_US_MAX: Final = 10_000
 
 _NAMES: Final = ("transport", "verify", "spin", "timeout", "client_name")  # In the query.
+_TRANSPORTS: Final = ", ".join(get_args(TransportWish))
 _ENCODE: Final = (
     "in a secret, write each character that is neither letter nor digit percent-encoded, so / as"
     " %2F, ? as %3F, # as %23, [ as %5B, % as %25"
@@ -30,6 +33,7 @@ class Target:
         timeout: seconds a call may take unless it says otherwise.
         verify: whether checksums of values are verified on arrival.
         spin_us: microseconds to look for a reply before sleeping; 0 sleeps at once.
+        transport: "auto", or the one that is insisted on.
         client_name: text for the node's operator; empty: host name and process id.
     """
 
@@ -40,6 +44,7 @@ class Target:
     timeout: float = limits.DEADLINE_MS_DEFAULT / 1000
     verify: bool = True
     spin_us: int = field(default_factory=lambda: _spin_us(True))
+    transport: TransportWish = "auto"
     client_name: str = ""
 
     def __str__(self) -> str:
@@ -56,6 +61,7 @@ class Settings(TypedDict, total=False):
     timeout: float
     verify: bool
     spin_us: int
+    transport: TransportWish
     client_name: str
 
 
@@ -100,6 +106,7 @@ def changed(
     timeout: float | None,
     verify: bool | None,
     spin: bool | int | None,
+    transport: str | None,
     client_name: str | None,
 ) -> Target:
     """A copy in which the arguments that are given replace what the URL said.
@@ -118,6 +125,8 @@ def changed(
         settings["verify"] = verify
     if spin is not None:
         settings["spin_us"] = _spin_us(spin)
+    if transport is not None:
+        settings["transport"] = _transport(transport)
     if client_name is not None:
         settings["client_name"] = client_name
     return _checked(replace(target, **settings))
@@ -156,7 +165,7 @@ def _query(text: str) -> Settings:
     settings: Settings = {}
     for name, value in parse_qsl(text, keep_blank_values=True):
         if name == "transport":
-            check_transport(value)
+            settings["transport"] = _transport(value)
         elif name == "verify":
             settings["verify"] = _flag(name, value)
         elif name == "spin":
@@ -171,16 +180,12 @@ def _query(text: str) -> Settings:
     return settings
 
 
-def check_transport(transport: str) -> None:
-    """Accept the transport that this version has.
-
-    Raises:
-        UsageError: it is another.
-    """
-    if transport in ("rdma", "shm"):
-        raise UsageError(f"transport={transport} is not in this version, which has tcp")
-    if transport != "tcp":
-        raise UsageError(f"unknown transport {transport!r}; this version has tcp")
+def _transport(name: str) -> TransportWish:
+    if name == "rdma":
+        raise UsageError(f"transport={name} is not in this version, which has {_TRANSPORTS}")
+    if name not in get_args(TransportWish):
+        raise UsageError(f"unknown transport {name!r}; this version has {_TRANSPORTS}")
+    return cast("TransportWish", name)
 
 
 def _timeout(text: str) -> float:

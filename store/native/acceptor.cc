@@ -40,21 +40,37 @@ void keep_alive(const Socket& socket) noexcept {
   ::setsockopt(socket.fd(), IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
 }
 
+Peer meet_tcp(const Socket& socket) {
+  prepare_tcp(socket);
+  keep_alive(socket);
+  return {peer_name(socket), Transport::Tcp, -1};
+}
+
+// Its peer has no name of its own, so it is called by the path that it came by.
+Peer meet_unix(const Socket& socket, const std::string& path) {
+  PeerCredentials credentials = peer_credentials(socket);
+  return {path + ":" + std::to_string(credentials.pid), Transport::Unix, credentials.uid};
+}
+
 }  // namespace
 
-Acceptor::Acceptor(Node* node, Shard* shard) noexcept
-    : node_(node), shard_(shard), watch_(node->listener().fd(), nullptr) {
-  watch();
+Acceptor::Acceptor(Node* node, Shard* shard) noexcept : node_(node), shard_(shard) {
+  doors_.emplace_back(node->listener(), Transport::Tcp);
+  if (node->unix_listener()) doors_.emplace_back(node->unix_listener().socket(), Transport::Unix);
+  for (Door& door : doors_) watch(&door);
 }
 
-void Acceptor::accept_connections() {
-  accept_some();
-  if (!rests_ && !stopped_) watch();
+void Acceptor::accept_connections(const Watch* ready) {
+  for (Door& door : doors_) {
+    if (&door.watch != ready) continue;
+    accept_some(door);
+    if (!rests_ && !stopped_) watch(&door);
+  }
 }
 
-void Acceptor::accept_some() {
+void Acceptor::accept_some(const Door& door) {
   for (uint32_t count = 0; count < kAcceptsPerTurn; ++count) {
-    Socket socket = accept_tcp(node_->listener());
+    Socket socket = accept_from(*door.listener);
     if (!socket) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) rest();
       return;
@@ -64,14 +80,13 @@ void Acceptor::accept_some() {
       refuse_busy(socket);
       continue;
     }
-    keep_alive(socket);
-    deal(std::move(socket));
+    bool is_tcp = door.transport == Transport::Tcp;
+    deal(std::move(socket), is_tcp ? meet_tcp(socket) : meet_unix(socket, node_->unix_path()));
   }
 }
 
 // Each to the next shard.
-void Acceptor::deal(Socket socket) {
-  std::string peer = peer_name(socket);
+void Acceptor::deal(Socket socket, Peer peer) {
   Counter& accepted = shard_->statistics().connections_accepted;
   uint32_t target = static_cast<uint32_t>(accepted.value()) % node_->shard_count();
   accepted.add();
@@ -84,22 +99,25 @@ void Acceptor::deal(Socket socket) {
       [shared, peer](Shard& shard) { shard.adopt(std::move(*shared), peer); });
 }
 
-void Acceptor::watch() noexcept { shard_->reactor().watch(&watch_, Input::Ready, false); }
+void Acceptor::watch(Door* door) noexcept {
+  shard_->reactor().watch(&door->watch, Input::Ready, false);
+}
 
-// Descriptors have run out, and who waits to be accepted keeps the listener ready: it is left alone
+// Descriptors have run out, and who waits to be accepted keeps a listener ready: all are left alone
 // until the next tick.
 void Acceptor::rest() noexcept {
   rests_ = true;
-  shard_->reactor().remove(&watch_);
+  for (Door& door : doors_) shard_->reactor().remove(&door.watch);
 }
 
 void Acceptor::resume() noexcept {
-  if (std::exchange(rests_, false) && !stopped_) watch();
+  if (!std::exchange(rests_, false) || stopped_) return;
+  for (Door& door : doors_) watch(&door);
 }
 
 void Acceptor::stop() noexcept {
   stopped_ = true;
-  shard_->reactor().remove(&watch_);
+  for (Door& door : doors_) shard_->reactor().remove(&door.watch);
 }
 
 }  // namespace kvstrata

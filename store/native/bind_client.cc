@@ -83,6 +83,7 @@ void bind_keys(nb::module_* module) {
 }
 
 void construct_connection(Connection* self, const std::string& host, uint16_t port,
+                          const std::string& unix_path, bool trusts_any_owner, bool share_memory,
                           const std::string& pool, const std::string& secret,
                           const std::string& client_name, uint32_t credits,
                           std::optional<uint32_t> shard, bool verify, uint32_t spin_us,
@@ -90,6 +91,9 @@ void construct_connection(Connection* self, const std::string& host, uint16_t po
   ConnectionOptions options;
   options.host = host;
   options.port = port;
+  options.unix_path = unix_path;
+  options.trusts_any_owner = trusts_any_owner;
+  options.hello.features = share_memory ? kFeatureRings : 0;
   options.hello.pool = pool;
   options.hello.secret = secret;
   options.hello.client_name = client_name;
@@ -109,9 +113,9 @@ auto of_node(const Connection& self) {
 
 void bind_connection(nb::module_* module) {
   nb::class_<Connection>(*module, "Connection", nb::is_final())
-      .def("__init__", construct_connection, "host"_a, "port"_a, nb::kw_only(), "pool"_a,
-           "secret"_a, "client_name"_a, "credits"_a, "shard"_a.none(), "verify"_a, "spin_us"_a,
-           "timeout_ms"_a)
+      .def("__init__", construct_connection, "host"_a, "port"_a, nb::kw_only(), "unix_path"_a = "",
+           "trusts_any_owner"_a = false, "share_memory"_a = false, "pool"_a, "secret"_a,
+           "client_name"_a, "credits"_a, "shard"_a.none(), "verify"_a, "spin_us"_a, "timeout_ms"_a)
       .def_prop_ro(
           "status",
           [](const Connection& self) { return static_cast<int>(self.initiator().status()); })
@@ -124,6 +128,9 @@ void bind_connection(nb::module_* module) {
       .def_prop_ro("epoch", of_node<&NodeHello::epoch>)
       .def_prop_ro("rights", of_node<&NodeHello::rights>)
       .def_prop_ro("pool_kind", of_node<&NodeHello::pool_kind>)
+      .def_prop_ro("unix_path", of_node<&NodeHello::unix_path>)
+      .def_prop_ro("stays_on_host", &Connection::stays_on_host)
+      .def_prop_ro("shares_memory", &Connection::shares_memory)
       .def_prop_ro("node_id",
                    [](const Connection& self) {
                      return nb::bytes(self.node().node_id.data(), self.node().node_id.size());
@@ -135,6 +142,8 @@ void bind_connection(nb::module_* module) {
       .def("progress", &Connection::progress)
       .def_prop_ro("wants_write",
                    [](const Connection& self) { return self.initiator().wants_write(); })
+      .def_prop_ro("unfinished",
+                   [](const Connection& self) { return self.initiator().is_unfinished(); })
       .def_prop_ro("in_flight", [](const Connection& self) { return self.initiator().in_flight(); })
       .def("close", &Connection::close)
       .def("abandon", &Connection::abandon);

@@ -5,10 +5,25 @@
 
 #include "store/native/bind_gil.h"
 #include "transport/native/greeting.h"
+#include "transport/native/ring_stream.h"
 
 namespace nb = nanobind;
 
 namespace kvstrata {
+
+namespace {
+
+std::unique_ptr<Stream> open_rings(Socket* socket, const Socket& descriptor, Status* status,
+                                   std::string* error) {
+  auto memory = RingStream::map_memory(descriptor, error);
+  if (memory != nullptr) {
+    return std::make_unique<RingStream>(std::move(*socket), std::move(memory), RingSide::Client);
+  }
+  *status = Status::Unsupported;
+  return nullptr;
+}
+
+}  // namespace
 
 // One thread at a time: the flag is read and written with the GIL held.
 class Connection::Use {
@@ -31,12 +46,24 @@ class Connection::Use {
 Connection::Connection(const ConnectionOptions& options) {
   WithoutGil without_gil;
   Socket socket;
+  Socket memory;
   std::string error;
-  Status status = greet(options.host, options.port, options.hello,
-                        Deadline::after_ms(options.timeout_ms), &socket, &node_, &error);
-  initiator_ = std::make_unique<Initiator>(std::move(socket), node_,
-                                           endpoint_name(options.host, options.port),
-                                           options.verify, options.spin_us);
+  Deadline deadline = Deadline::after_ms(options.timeout_ms);
+  bool by_tcp = options.unix_path.empty();
+  Status status =
+      by_tcp ? greet(options.host, options.port, options.hello, deadline, &socket, &node_, &error)
+             : greet_unix(options.unix_path, options.trusts_any_owner, options.hello, deadline,
+                          &socket, &node_, &memory, &error);
+  stays_on_host_ = !by_tcp || (socket && kvstrata::stays_on_host(socket));
+  std::string name = by_tcp ? endpoint_name(options.host, options.port) : options.unix_path;
+  std::unique_ptr<Stream> stream;
+  if (status == Status::Ok && shares_memory())
+    stream = open_rings(&socket, memory, &status, &error);
+  if (stream == nullptr) stream = std::make_unique<SocketStream>(std::move(socket));
+  // Within one host the node hashes, while it copies; a network could do harm, memory does not.
+  bool verify = options.verify && !shares_memory();
+  initiator_ = std::make_unique<Initiator>(std::move(stream), node_, std::move(name), verify,
+                                           options.spin_us);
   if (status != Status::Ok) initiator_->close(status, error);
 }
 

@@ -17,6 +17,8 @@ namespace kvstrata {
 struct ConnectionOptions {
   std::string host;
   uint16_t port = 0;
+  std::string unix_path;  // Of a UNIX socket to connect to instead; empty: TCP.
+  bool trusts_any_owner = false;
   ClientHello hello;
   bool verify = true;
   uint32_t spin_us = 0;
@@ -37,6 +39,8 @@ class Connection {
 
   const Initiator& initiator() const noexcept { return *initiator_; }
   const NodeHello& node() const noexcept { return node_; }
+  bool stays_on_host() const noexcept { return stays_on_host_; }
+  bool shares_memory() const noexcept { return (node_.features & kFeatureRings) != 0; }
 
  private:
   class Use;
@@ -55,6 +59,7 @@ class Connection {
   NodeHello node_;
   Submissions<Submitted> submitted_;  // Of event loops; destroyed after the initiator.
   std::unique_ptr<Initiator> initiator_;
+  bool stays_on_host_ = false;
   bool in_use_ = false;
 };
 

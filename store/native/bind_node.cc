@@ -171,6 +171,8 @@ void bind_node(nb::module_& module) {
   node.def(nb::init<const NodeOptions&, const std::vector<PoolSettings>&>(), "options"_a, "pools"_a)
       .def_prop_ro("port", [](PythonNode& self) { return self.node().port(); })
       .def_prop_ro("node_id", [](PythonNode& self) { return to_bytes(self.node().node_id()); })
+      .def("listen_unix", &PythonNode::listen_unix, "path"_a)
+      .def_prop_ro("unix_path", [](PythonNode& self) { return self.node().unix_path(); })
       .def("start", [](PythonNode& self) { self.node().start(); })
       .def("stop", &PythonNode::stop, "timeout_ms"_a)
       .def("set_pool",

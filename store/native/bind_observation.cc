@@ -46,7 +46,10 @@ nb::dict report_of(const ConnectionReport& report) {
   each["client_id"] = report.client_id;
   each["shard"] = report.shard;
   each["fd"] = report.fd;
-  each["peer"] = report.peer;
+  each["peer"] = report.peer.name;
+  each["peer_uid"] = report.peer.uid;
+  std::string_view transport = transport_name(report.peer.transport);
+  each["transport"] = nb::str(transport.data(), transport.size());
   each["local"] = report.local;
   each["pool"] = report.pool;
   each["protocol"] = report.speaks_resp ? "resp" : "capsule";

@@ -42,6 +42,16 @@ class PythonNode {
   }
 
   Node& node() noexcept { return *node_; }
+  void listen_unix(const std::string& path) {
+    std::string error;
+    {
+      WithoutGil without_gil;
+      error = node_->listen_unix(path);
+    }
+    if (error.empty()) return;
+    PyErr_SetString(PyExc_OSError, error.c_str());
+    throw nb::python_error();
+  }
   bool stop(uint64_t timeout_ms) {
     WithoutGil without_gil;
     return node_->stop(timeout_ms);

@@ -382,7 +382,7 @@ void CapsuleProtocol::start_admin(Command* command) {
   call.payload.assign(entry.payload.begin(), entry.payload.end());
   call.pool = pool_name_;
   call.rights = rights_;
-  call.peer = session_->peer();
+  call.peer = session_->peer().name;
   if (shard_->start_admin(command, std::move(call))) return;
   complete_failed(static_cast<uint8_t>(command->opcode), command->id, Status::Busy,
                   "too many administrative commands wait; try again");

@@ -86,8 +86,8 @@ size_t CapsuleProtocol::consume_hello(Bytes bytes) {
     refuse_hello(status, error);
     return bytes.size();
   }
-  uint32_t wanted = hello.shard;
-  if (wanted < shard_->node().shard_count() && wanted != shard_->index()) {
+  uint32_t wanted = hello.shard < shard_->node().shard_count() ? hello.shard : shard_->index();
+  if (wanted != shard_->index() || session_->wants_rings(hello)) {
     shard_->hand_over(session_, wanted, hello, bytes.subspan(length));
     return bytes.size();
   }
@@ -120,6 +120,10 @@ bool CapsuleProtocol::answer_hello(const ClientHello& hello) {
   credits_ = std::min(wish, node.credits());
   NodeHello answer;
   answer.version = limits::kProtocolVersion;
+  if (session_->peer().transport == Transport::Shm) {
+    answer.features = kFeatureRings;
+    answer.in_capsule_bytes = limits::kInCapsuleBytes;
+  }
   answer.credits = credits_;
   answer.shard = shard_->index();
   answer.shard_count = node.shard_count();
@@ -128,6 +132,7 @@ bool CapsuleProtocol::answer_hello(const ClientHello& hello) {
   answer.node_id = node.node_id();
   answer.rights = rights_;
   answer.pool_kind = node.pool_is_immutable(pool_) ? 1 : 0;
+  answer.unix_path = node.unix_path();
   encode(answer, output());
   state_ = State::Capsules;
   return true;

@@ -4,13 +4,15 @@
 #include <cstdint>
 #include <string>
 
+#include "store/native/peer.h"
+
 namespace kvstrata {
 
 struct ConnectionReport {
   uint64_t client_id = 0;
   uint32_t shard = 0;
   int fd = -1;
-  std::string peer;
+  Peer peer;
   std::string local;
   std::string pool;
   bool speaks_resp = false;

@@ -92,8 +92,8 @@ bool LoadDriver::connect(Status* status, std::string* error) {
     NodeHello node;
     *status = greet(options_.host, options_.port, options_.hello, deadline, &socket, &node, error);
     if (*status != Status::Ok) return false;
-    link->initiator_ =
-        std::make_unique<Initiator>(std::move(socket), node, name, options_.verify, 0);
+    link->initiator_ = std::make_unique<Initiator>(
+        std::make_unique<SocketStream>(std::move(socket)), node, name, options_.verify, 0);
     for (uint32_t k = 0; k < options_.depth; ++k) {
       link->lanes_.push_back(std::make_unique<Lane>(link.get(), options_));
     }

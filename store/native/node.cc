@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <future>
 #include <iterator>
@@ -73,6 +74,13 @@ Node::~Node() {
   shards_.clear();
 }
 
+std::string Node::listen_unix(const std::string& path) {
+  assert(!started_);
+  std::string error;
+  unix_listener_ = UnixListener::listen(path, kBacklog, &error);
+  return error;
+}
+
 void Node::start() {
   started_ = true;
   for (auto& shard : shards_) shard->start();
@@ -85,6 +93,7 @@ bool Node::stop(uint64_t timeout_ms) {
   for (auto& shard : shards_) shard->begin_stop(deadline_ns);
   for (auto& shard : shards_) shard->join();
   listener_.close();
+  unix_listener_.close();
   return std::ranges::all_of(shards_, [](const auto& shard) { return shard->stopped_cleanly(); });
 }
 

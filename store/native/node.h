@@ -1,4 +1,4 @@
-// A node: its memory, pools, shards and listener. Every public function may be called from any
+// A node: its memory, pools, shards and listeners. Every public function may be called from any
 // thread.
 #pragma once
 
@@ -17,6 +17,7 @@
 #include "transport/native/hello.h"
 #include "transport/native/reactor.h"
 #include "transport/native/socket.h"
+#include "transport/native/unix_socket.h"
 
 namespace kvstrata {
 
@@ -49,6 +50,9 @@ class Node {
   uint16_t port() const noexcept { return port_; }
   const NodeId& node_id() const noexcept { return node_id_; }
 
+  // Before the start: is reached under this path as well. An empty text, or why not.
+  std::string listen_unix(const std::string& path);
+  const std::string& unix_path() const noexcept { return unix_listener_.path(); }
   void start();
   // Sessions with work left get `timeout_ms`; false if some were cut off.
   bool stop(uint64_t timeout_ms);
@@ -81,6 +85,7 @@ class Node {
   uint32_t shard_count() const noexcept { return options_.shard_count; }
   Shard& shard(uint32_t index) noexcept { return *shards_[index]; }
   const Socket& listener() const noexcept { return listener_; }
+  const UnixListener& unix_listener() const noexcept { return unix_listener_; }
   SegmentPool* segments() noexcept { return segments_.get(); }
   uint64_t hash_seed() const noexcept { return hash_seed_; }
   const NodeOptions& options() const noexcept { return options_; }
@@ -135,6 +140,7 @@ class Node {
   uint64_t hash_seed_ = 0;
   uint16_t port_ = 0;
   Socket listener_;
+  UnixListener unix_listener_;
   std::unique_ptr<SegmentPool> segments_;
   mutable std::mutex pools_mutex_;
   std::vector<std::shared_ptr<Pool>> pools_;  // By place; see PoolId.

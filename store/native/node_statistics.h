@@ -38,6 +38,8 @@ constexpr auto kShardCounters = std::to_array<NamedCounter<ShardStatistics>>({
     {"connections_accepted", &ShardStatistics::connections_accepted},
     {"connections_refused", &ShardStatistics::connections_refused},
     {"connections_open", &ShardStatistics::connections_open},
+    {"connections_open_unix", &ShardStatistics::connections_open_unix},
+    {"connections_open_shm", &ShardStatistics::connections_open_shm},
     {"connections_dropped_slow", &ShardStatistics::connections_dropped_slow},
     {"connections_dropped_protocol", &ShardStatistics::connections_dropped_protocol},
     {"connections_dropped_budget", &ShardStatistics::connections_dropped_budget},

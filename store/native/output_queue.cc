@@ -1,12 +1,10 @@
 #include "store/native/output_queue.h"
 
-#include <sys/socket.h>
-#include <sys/uio.h>
-
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstring>
+#include <span>
 #include <utility>
 
 namespace kvstrata {
@@ -65,13 +63,12 @@ size_t OutputQueue::gather(std::span<iovec> vectors, uint64_t limit_bytes) const
   return count;
 }
 
-int64_t OutputQueue::flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent>* released) {
+int64_t OutputQueue::flush(Stream* stream, uint64_t limit_bytes,
+                           std::vector<OwnedExtent>* released) {
   std::array<iovec, kVectorCount> vectors;
-  msghdr message{};
-  message.msg_iov = vectors.data();
-  message.msg_iovlen = gather(vectors, limit_bytes);
-  if (message.msg_iovlen == 0) return 0;
-  ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  size_t count = gather(vectors, limit_bytes);
+  if (count == 0) return 0;
+  ssize_t sent = stream->send(std::span(vectors).first(count));
   if (sent > 0) advance(static_cast<uint64_t>(sent), released);
   return sent;
 }

@@ -14,6 +14,7 @@
 
 #include "store/native/command.h"
 #include "transport/native/bytes.h"
+#include "transport/native/stream.h"
 
 namespace kvstrata {
 
@@ -56,7 +57,7 @@ class OutputQueue {
 
   // Sends up to `limit_bytes` without waiting. Returns bytes sent, or -1 with errno. Extents that
   // were sent whole are appended to `released`.
-  int64_t flush(int fd, uint64_t limit_bytes, std::vector<OwnedExtent>* released);
+  int64_t flush(Stream* stream, uint64_t limit_bytes, std::vector<OwnedExtent>* released);
   // The same in two steps, for who sends by other means: what is next, then how much was sent.
   std::unique_ptr<OutputBatch> next_batch(uint64_t limit_bytes) const;
   void note_sent(uint64_t count, std::vector<OwnedExtent>* released) { advance(count, released); }

@@ -248,7 +248,7 @@ void RespProtocol::count(const Invocation& invocation, uint64_t nanoseconds, Byt
     shard_->statistics().resp_errors.note(as_text(reply.subspan(1)));
   }
   if (!journal.is_slow(nanoseconds)) return;
-  journal.note_slow(invocation.arguments, nanoseconds, session_->peer(),
+  journal.note_slow(invocation.arguments, nanoseconds, session_->peer().name,
                     client_ == nullptr ? std::string() : client_->name, pool_name_,
                     (invocation.command.flags & kRespFlagFast) != 0);
 }

@@ -243,7 +243,7 @@ void RespProtocol::run_in_python(const Invocation& invocation) {
   admin.client_id = session_->client_id();
   admin.pool = pool_name_;
   admin.rights = rights_;
-  admin.peer = session_->peer();
+  admin.peer = session_->peer().name;
   RespCall* call = new_call(invocation.command);
   enqueue(call);
   if (!shard_->start_admin(call, std::move(admin))) {

@@ -1,8 +1,7 @@
 #include "store/native/session.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "store/native/capsule_protocol.h"
@@ -19,24 +18,13 @@ namespace {
 constexpr uint64_t kBulkBytes = 128 * 1024;
 constexpr size_t kReadBytesMin = 16 * 1024;
 constexpr size_t kSmallInputBytes = 32 * 1024;
-constexpr size_t kInFlightBytesKept = 4096;
 // So much of a value is received straight into its place.
 constexpr uint64_t kReadyBytesMin = 16 * 1024;
-// From so much on, values are moved by another thread than the shard's: to copy them takes longer
-// than a turn may.
-constexpr uint64_t kBulkBytesMin = 256 * 1024;
-// So much at a time: a socket takes no more at once by default (tcp_wmem), and whoever sends in
-// smaller steps wakes the peer with each.
-constexpr uint64_t kBulkBytesMax = 4 * 1024 * 1024;
-// What was received is hashed by the shard, out of memory that another core has written.
-constexpr uint64_t kBulkReceivedBytesMax = 256 * 1024;
 
 }  // namespace
 
-Session::Session(Shard* shard, Socket socket, std::string peer)
+Session::Session(Shard* shard, Peer peer)
     : shard_(shard),
-      socket_(std::move(socket)),
-      watch_(socket_.fd(), this),
       peer_(std::move(peer)),
       client_id_(shard->node().next_client_id()),
       begin_ns_(shard->now_ns()),
@@ -45,19 +33,20 @@ Session::Session(Shard* shard, Socket socket, std::string peer)
 
 Session::~Session() { shard_->node().unbuffer(accounted_bytes_); }
 
+void Session::open(std::unique_ptr<Channel> channel) {
+  channel_ = std::move(channel);
+  watch();
+}
+
 void Session::on_readable() {
   // Not while capsules that came already wait for the next turn: they would pile up.
   while (!closed_ && !broken_ && !continue_due && !paused() && !input_ended_) {
-    if (receive_bulk() || !read_once() || shard_->turn_is_long()) break;
+    if (channel_->takes_input() || !read_once() || shard_->turn_is_long()) break;
   }
   if (!closed_) flush();
 }
 
 void Session::on_received(Bytes bytes, int32_t result) {
-  if (!direct_target_.empty()) {
-    on_received_directly(result);
-    return;
-  }
   if (result <= 0) {
     if (!is_broken(result)) flush();
     return;
@@ -72,24 +61,21 @@ void Session::on_received(Bytes bytes, int32_t result) {
   if (!closed_) flush();
 }
 
-void Session::on_received_directly(int32_t result) {
-  MutableBytes target = std::exchange(direct_target_, MutableBytes{});
-  if (broken_) {
-    close();
-    return;
-  }
+void Session::on_value_received(MutableBytes bytes, int32_t result, bool more) {
   if (is_broken(result)) return;
-  if (result > 0) {
-    note_received(static_cast<size_t>(result));
-    protocol_->take_data(target.first(static_cast<size_t>(result)));
+  if (!bytes.empty()) {
+    note_received(bytes.size());
+    protocol_->take_data(bytes);
   }
-  // Less than there is room for: there was no more.
-  if (static_cast<size_t>(std::max(result, 0)) == target.size()) receive_bulk();
+  if (more && !closed_) channel_->takes_input();
   if (!closed_) flush();
 }
 
-// True if the connection ended, and is closed. To have no buffer for what comes is no end.
 bool Session::is_broken(int32_t result) noexcept {
+  if (broken_) {
+    close();
+    return true;
+  }
   if (result == 0) {
     end_input();
     return closed_;
@@ -99,46 +85,8 @@ bool Session::is_broken(int32_t result) noexcept {
   return !goes_on;
 }
 
-void Session::on_sent(int32_t result) {
-  if (batch_ != nullptr) {
-    on_batch_sent(result);
-    return;
-  }
-  if (is_broken(result)) return;
-  auto count = static_cast<size_t>(std::max(result, 0));
-  note_sent(count);
-  in_flight_at_ += count;
-  if (in_flight_at_ < in_flight_.size()) {
-    shard_->reactor().send(&watch_, in_flight_.view().subspan(in_flight_at_));
-    return;
-  }
-  in_flight_at_ = 0;
-  if (in_flight_.capacity() > kInFlightBytesKept) {
-    in_flight_.release_memory();
-  } else {
-    in_flight_.clear();
-  }
-  flush();
-}
-
-void Session::on_batch_sent(int32_t result) {
-  std::unique_ptr<OutputBatch> batch = std::move(batch_);
-  if (broken_) {
-    close();
-    return;
-  }
-  if (is_broken(result)) return;
-  std::vector<OwnedExtent> released;
-  auto count = static_cast<uint64_t>(std::max(result, 0));
-  output_.note_sent(count, &released);
-  shard_->release(&released);
-  note_sent(count);
-  if (count < batch->length) {
-    socket_full_ = true;
-    watch();
-  } else {
-    flush();
-  }
+MutableBytes Session::direct_target(uint64_t bytes_min) {
+  return input_.empty() && data_left() >= bytes_min ? protocol_->data_target() : MutableBytes{};
 }
 
 void Session::note_received(size_t bytes) noexcept {
@@ -166,7 +114,8 @@ bool Session::read_once() {
     target = {input_.extend(room), room};
     if (!account_input()) return false;
   }
-  int64_t count = receive({iovec{target.data(), target.size()}, iovec{}});
+  iovec vector{target.data(), target.size()};
+  int64_t count = receive({&vector, 1});
   if (into_input) input_.truncate(kept + static_cast<size_t>(std::max<int64_t>(count, 0)));
   if (count <= 0) return false;
   if (into_input) {
@@ -188,26 +137,24 @@ bool Session::read_data() {
   size_t step = shard_->step_bytes() / 2;
   target = target.first(std::min({target.size(), step, size_t{data_left()}}));
   // Dropped bytes land in the very buffer that what follows would need.
-  iovec second = dropped ? iovec{} : iovec{buffer.data(), buffer.size()};
-  int64_t count = receive({iovec{target.data(), target.size()}, second});
+  std::array<iovec, 2> vectors = {iovec{target.data(), target.size()},
+                                  iovec{buffer.data(), dropped ? 0 : buffer.size()}};
+  int64_t count = receive(std::span(vectors).first(dropped ? 1 : 2));
   if (count <= 0) return false;
   auto direct = std::min(static_cast<size_t>(count), target.size());
   protocol_->take_data(target.first(direct));
   Bytes rest = Bytes(buffer).first(static_cast<size_t>(count) - direct);
   if (!closed_ && !rest.empty()) keep_unread(rest.subspan(consume(rest)));
-  return static_cast<size_t>(count) == target.size() + second.iov_len;
+  return static_cast<size_t>(count) == target.size() + vectors[1].iov_len;
 }
 
-int64_t Session::receive(const std::array<iovec, 2>& vectors) {
-  msghdr message{};
-  message.msg_iov = const_cast<iovec*>(vectors.data());
-  message.msg_iovlen = vectors[1].iov_len == 0 ? 1 : 2;
-  ssize_t count = ::recvmsg(socket_.fd(), &message, MSG_DONTWAIT);
+int64_t Session::receive(std::span<const iovec> vectors) {
+  ssize_t count = channel_->stream().receive(vectors);
   if (count > 0) {
     note_received(static_cast<size_t>(count));
   } else if (count == 0) {
     end_input();
-  } else if (errno != EAGAIN && errno != EINTR) {
+  } else if (errno != EAGAIN) {
     close();
   }
   return count;
@@ -336,17 +283,18 @@ void Session::end_input() {
 bool Session::is_over() const noexcept {
   if (!input_ended_) return false;
   bool goes_on = continue_due || (protocol_->is_paused() && !input_.empty());
-  return !goes_on && !protocol_->owes_replies() && output_.empty() && in_flight_.empty();
+  return !goes_on && !protocol_->owes_replies() && output_.empty() &&
+         channel_->sending_bytes() == 0;
 }
 
 void Session::flush() {
   if (closed_ || broken_ || !send_output()) return;
-  bool waits_for_sent = !in_flight_.empty() || batch_ != nullptr;
+  bool waits_for_sent = channel_->is_sending();
   if (!output_.empty() && !waits_for_sent) shard_->note_bulk();
   if (output_.empty() && !waits_for_sent && closing_ && !input_ended_) {
     // The peer's end of the stream, or the stall limit, closes it: to close over unread input would
     // be a reset, which may overtake the last word.
-    ::shutdown(socket_.fd(), SHUT_WR);
+    channel_->stream().end_output();
     watch();
     return;
   }
@@ -354,63 +302,26 @@ void Session::flush() {
   if (!closed_ && is_over()) close();
   if (closed_) return;
   watch();
-  if (!output_.empty() && !socket_full_ && !waits_for_sent) shard_->flush_later(this);
+  if (!output_.empty() && !stream_full_ && !waits_for_sent) shard_->flush_later(this);
 }
 
-// Small output goes with the loop's next system call. False if there is more than that, or if it is
-// the last: the connection ends behind it, and the loop does not wait to be told that it was sent.
-bool Session::hand_to_reactor() {
-  if (!in_flight_.empty()) {
-    // When it is sent, the output follows.
-    bool more = !output_.empty() || output_full_ || closing_ || input_ended_;
-    if (more) shard_->reactor().hurry();
-    return true;
-  }
-  if (closing_ || !shard_->reactor().sends()) return false;
-  if (!output_.is_small() || output_.empty()) return false;
-  output_.take(&in_flight_);
-  shard_->reactor().send(&watch_, in_flight_.view());
-  return true;
-}
-
-// Much output is sent by others than this thread.
-bool Session::send_bulk() {
-  if (batch_ != nullptr) return true;
-  if (!shard_->reactor().sends() || output_.pinned_bytes() < kBulkBytesMin) return false;
-  batch_ = output_.next_batch(kBulkBytesMax);
-  shard_->reactor().send_bulk(&watch_, &batch_->message);
-  return true;
-}
-
-// Much input is received by others than this thread, once there is some: true if they are at it.
-bool Session::receive_bulk() {
-  if (!direct_target_.empty()) return true;
-  bool may = shard_->reactor().sends() && input_.empty() && !watch_.is_receiving();
-  if (!may || closed_ || data_left() < kBulkBytesMin) return false;
-  MutableBytes target = protocol_->data_target();
-  if (target.empty()) return false;
-  direct_target_ = target.first(std::min<size_t>(target.size(), kBulkReceivedBytesMax));
-  shard_->reactor().receive_bulk(&watch_, direct_target_);
-  return true;
-}
-
-// Sends until the socket takes no more or the turn is long. False if the connection broke.
+// Sends until the stream takes no more or the turn is long. False if the connection broke.
 bool Session::send_output() {
   std::vector<OwnedExtent> released;
   uint64_t sent_now = 0;
-  socket_full_ = false;
-  if (hand_to_reactor() || send_bulk()) return true;
-  while (!output_.empty() && !socket_full_ && (sent_now == 0 || !shard_->turn_is_long())) {
+  stream_full_ = false;
+  if (channel_->takes_output()) return true;
+  while (!output_.empty() && !stream_full_ && (sent_now == 0 || !shard_->turn_is_long())) {
     uint64_t step = shard_->step_bytes();
     uint64_t due = std::min(step, output_.pinned_bytes() + output_.owned_bytes());
-    int64_t sent = output_.flush(socket_.fd(), step, &released);
-    bool broken = sent < 0 && errno != EAGAIN && errno != EINTR;
+    int64_t sent = output_.flush(&channel_->stream(), step, &released);
+    bool broken = sent < 0 && errno != EAGAIN;
     if (broken) {
       shard_->release(&released);
       close();
       return false;
     }
-    socket_full_ = sent < static_cast<int64_t>(due);
+    stream_full_ = sent < static_cast<int64_t>(due);
     sent_now += static_cast<uint64_t>(std::max<int64_t>(sent, 0));
   }
   shard_->release(&released);
@@ -428,8 +339,8 @@ void Session::go_on_after_output() {
 // Tells the reactor what this connection waits for.
 void Session::watch() noexcept {
   Input input = data_left() > kReadyBytesMin ? Input::Ready : Input::Bytes;
-  if (paused() || continue_due || input_ended_ || !direct_target_.empty()) input = Input::None;
-  shard_->reactor().watch(&watch_, input, !output_.empty() && socket_full_);
+  if (paused() || continue_due || input_ended_ || channel_->is_receiving()) input = Input::None;
+  channel_->watch(input, !output_.empty() && stream_full_);
 }
 
 bool Session::paused() const noexcept {
@@ -440,7 +351,7 @@ bool Session::paused() const noexcept {
 
 bool Session::has_room() const noexcept {
   uint64_t bytes =
-      output_.pinned_bytes() + output_.owned_bytes() + in_flight_.size() + awaited_bytes_;
+      output_.pinned_bytes() + output_.owned_bytes() + channel_->sending_bytes() + awaited_bytes_;
   return bytes < shard_->node().connection_bytes_max();
 }
 
@@ -449,7 +360,7 @@ bool Session::is_stalled(uint64_t now_ns) noexcept {
   // A peer that has said nothing yet costs little: clients open connections ahead of need.
   bool greeted = protocol_ == nullptr || protocol_->is_greeted();
   bool owes = protocol_ != nullptr && protocol_->owes_data();
-  bool owed = !output_.empty() || !in_flight_.empty();
+  bool owed = !output_.empty() || channel_->sending_bytes() != 0;
   bool waits = owes || owed || !greeted || !input_.empty() || closing_;
   bool paused = protocol_ != nullptr && protocol_->is_paused();
   if (!waits || (greeted && paused && !owed)) {
@@ -472,21 +383,21 @@ void Session::describe(ConnectionReport* report) const {
   uint64_t now_ns = shard_->now_ns();
   report->client_id = client_id_;
   report->shard = shard_->index();
-  report->fd = socket_.fd();
+  report->fd = channel_->stream().fd();
   report->peer = peer_;
-  report->local = local_name(socket_);
+  report->local = local_name(channel_->stream().socket());
   report->age_ms = (now_ns - begin_ns_) / 1'000'000;
   report->idle_ms = (now_ns - heard_ns_) / 1'000'000;
   report->input_bytes = input_.size();
   report->input_capacity = input_.capacity();
-  report->output_bytes = output_.pinned_bytes() + output_.owned_bytes() + in_flight_.size();
+  report->output_bytes = output_.pinned_bytes() + output_.owned_bytes() + channel_->sending_bytes();
   report->received_bytes = received_bytes_;
   report->sent_bytes = sent_bytes_;
   if (protocol_ != nullptr) protocol_->describe(report);
 }
 
 bool Session::is_drained() noexcept {
-  return output_.empty() && in_flight_.empty() &&
+  return output_.empty() && channel_->sending_bytes() == 0 &&
          (protocol_ == nullptr || (protocol_->is_idle() && !protocol_->owes_replies()));
 }
 
@@ -494,14 +405,14 @@ Socket Session::take_socket() noexcept {
   closed_ = true;
   moved_ = true;
   shard_->drop(this);
-  return std::move(socket_);
+  return channel_->stream().take_socket();
 }
 
 void Session::close() noexcept {
   if (closed_) return;
-  if (moves_bulk()) {
-    // The memory is let go of when that has ended, which this hastens.
-    if (!std::exchange(broken_, true)) ::shutdown(socket_.fd(), SHUT_RDWR);
+  if (channel_->holds_memory()) {
+    // It is let go of when that has ended, which this hastens.
+    if (!std::exchange(broken_, true)) channel_->stream().end();
     return;
   }
   closed_ = true;
@@ -510,10 +421,10 @@ void Session::close() noexcept {
   output_.discard(&released);
   shard_->release(&released);
   if (protocol_ != nullptr) protocol_->on_closed();
-  if (watch_.is_quiet()) {
-    socket_.close();
+  if (channel_->is_quiet()) {
+    channel_->stream().close();
   } else {
-    ::shutdown(socket_.fd(), SHUT_RDWR);  // What is under way ends with it.
+    channel_->stream().end();  // What is under way ends with it.
   }
 }
 

@@ -1,24 +1,23 @@
-// One connection on the node's side: its socket, what was read and not yet handled, what is to be
-// sent, and how much of either there may be. What the bytes mean, its protocol knows.
+// One connection on the node's side: what was read and not yet handled, what is to be sent, and how
+// much of either there may be. What the bytes mean, its protocol knows; how they travel, its
+// channel.
 //
 // A session reads while it may hold more: it pauses while its protocol waits and while what it has
 // to send is beyond its budget, so that a slow peer only slows itself. A value's bytes are received
 // straight into the arena.
 #pragma once
 
-#include <sys/uio.h>
-
-#include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
+#include "store/native/channel.h"
 #include "store/native/errand.h"
 #include "store/native/output_queue.h"
+#include "store/native/peer.h"
 #include "store/native/protocol.h"
 #include "transport/native/hello.h"
-#include "transport/native/reactor.h"
-#include "transport/native/socket.h"
 
 namespace kvstrata {
 
@@ -26,13 +25,17 @@ class Shard;
 
 class Session {
  public:
-  Session(Shard* shard, Socket socket, std::string peer);
+  Session(Shard* shard, Peer peer);
   ~Session();
 
   // Begins to listen to the peer.
-  void open() { watch(); }
-  Watch* io_watch() noexcept { return &watch_; }
-  const std::string& peer() const noexcept { return peer_; }
+  void open(std::unique_ptr<Channel> channel);
+  Channel& channel() noexcept { return *channel_; }
+  const Peer& peer() const noexcept { return peer_; }
+  // Whether what comes after the hello is to go through shared memory.
+  bool wants_rings(const ClientHello& hello) const noexcept {
+    return (hello.features & kFeatureRings) != 0 && peer_.transport != Transport::Tcp;
+  }
   // A number that no other connection of the node has had.
   uint64_t client_id() const noexcept { return client_id_; }
   void describe(ConnectionReport* report) const;
@@ -42,13 +45,30 @@ class Session {
   // answers it here.
   void adopt(const ClientHello& hello, Bytes unread);
 
+  // For its channel.
   void on_readable();
-  void on_writable() { flush(); }
-  // The reactor has received or sent for it: bytes, or 0 at the end, or -errno.
+  // What was received for it: `bytes`, or `result` 0 at the end, or -errno. The value's bytes are
+  // in their place already.
   void on_received(Bytes bytes, int32_t result);
-  void on_sent(int32_t result);
+  // `more`: there may be more to be had at once.
+  void on_value_received(MutableBytes bytes, int32_t result, bool more);
   // The connection is broken, or closed from both sides: nobody is there to be answered.
   void on_hang_up();
+  // After something was sent or received for it. True if the connection ended with it, and is
+  // closed. To have no buffer for what comes is no end.
+  bool is_broken(int32_t result) noexcept;
+  void note_sent(size_t bytes) noexcept;
+  // What the stream took was less than it was offered: the rest waits until it has room.
+  void await_stream() noexcept {
+    stream_full_ = true;
+    watch();
+  }
+  // Where the bytes of a value belong that nothing else comes before, if so many of them are due.
+  MutableBytes direct_target(uint64_t bytes_min);
+  bool has_more_to_send() const noexcept {
+    return !output_.empty() || output_full_ || closing_ || input_ended_;
+  }
+
   void on_work_done(const Work& work);
   void on_admin_done(Errand* errand, Status status, Bytes payload);
   // The last turn ended in the middle of what was read: handles the rest.
@@ -69,9 +89,9 @@ class Session {
   bool moved() const noexcept { return moved_; }
   bool closed() const noexcept { return closed_; }
   // Closed, and nothing of it travels any more.
-  bool finished() const noexcept { return closed_ && errand_count_ == 0 && watch_.is_quiet(); }
+  bool finished() const noexcept { return closed_ && errand_count_ == 0 && channel_->is_quiet(); }
   // Memory of the node is being read or written for it by others than this thread.
-  bool moves_bulk() const noexcept { return batch_ != nullptr || !direct_target_.empty(); }
+  bool holds_memory() const noexcept { return channel_->holds_memory(); }
 
   // For its protocol.
   OutputQueue& output() noexcept { return output_; }
@@ -101,16 +121,9 @@ class Session {
   bool is_over() const noexcept;
   bool read_once();
   bool send_output();
-  bool hand_to_reactor();
-  bool send_bulk();
-  bool receive_bulk();
-  void on_received_directly(int32_t result);
-  void on_batch_sent(int32_t result);
-  bool is_broken(int32_t result) noexcept;
   void note_received(size_t bytes) noexcept;
-  void note_sent(size_t bytes) noexcept;
   bool read_data();
-  int64_t receive(const std::array<iovec, 2>& vectors);
+  int64_t receive(std::span<const iovec> vectors);
   size_t consume(Bytes bytes);
   void choose_protocol(std::byte first);
   void keep_unread(Bytes bytes);
@@ -123,9 +136,8 @@ class Session {
   uint64_t data_left() const noexcept { return protocol_ ? protocol_->data_left() : 0; }
 
   Shard* shard_;
-  Socket socket_;
-  Watch watch_;
-  std::string peer_;
+  std::unique_ptr<Channel> channel_;
+  Peer peer_;
   uint64_t client_id_;
   std::unique_ptr<Protocol> protocol_;  // Null until the first byte.
   bool closed_ = false;
@@ -134,17 +146,13 @@ class Session {
   bool closing_ = false;  // The output is the last; input is dropped.
   bool closes_when_answered_ = false;
   bool input_ended_ = false;  // The peer has ended its side of the stream.
-  bool socket_full_ = false;  // It took less than it was offered.
+  bool stream_full_ = false;  // It took less than it was offered.
   bool output_full_ = false;  // The protocol waits until the output has room.
   uint32_t errand_count_ = 0;
   ByteBuffer input_;              // An incomplete command, or what came while paused.
   uint64_t accounted_bytes_ = 0;  // Of the input, with the node.
   OutputQueue output_;
-  ByteBuffer in_flight_;                // What the reactor sends, before all of the output.
-  size_t in_flight_at_ = 0;             // Of it, already sent.
-  std::unique_ptr<OutputBatch> batch_;  // Of the output, while others send it.
-  MutableBytes direct_target_;          // Where others receive to; empty while they do not.
-  uint64_t awaited_bytes_ = 0;          // Output that is being made by other shards, at most.
+  uint64_t awaited_bytes_ = 0;  // Output that is being made by other shards, at most.
 
   uint64_t begin_ns_;
   uint64_t heard_ns_;  // When bytes last came.

@@ -9,6 +9,7 @@
 #include <future>
 
 #include "store/native/node.h"
+#include "store/native/socket_channel.h"
 #include "transport/native/spin.h"
 
 namespace kvstrata {
@@ -27,6 +28,8 @@ constexpr uint64_t kCrowdedNs = 10'000'000;
 constexpr uint32_t kSessionsPerTick = 512;
 // Idle commands that keep room for a batch; further ones give it back.
 constexpr size_t kBatchesKept = 32;
+// While rings are busy the reactor, which takes a system call, is asked only so often.
+constexpr uint64_t kLookNs = 5'000;
 constexpr uint64_t kRetryNs = 50'000;  // Of making room, in one turn.
 
 uint64_t wall_clock_ms() noexcept {
@@ -96,6 +99,7 @@ uint32_t Shard::wait() {
   store_.set_clock(wall_clock_ms());
   letters_seen_ = mailbox_.has_letters();
   if (letters_seen_) mailbox_.deliver(*this, [this] { return turn_is_long(); });
+  uint32_t worked = rings_.work(now_ns_, [this] { return turn_is_long(); });
   size_t first = next_event_;
   while (next_event_ < event_count_) {
     const IoEvent& event = events_[next_event_++];
@@ -103,16 +107,22 @@ uint32_t Shard::wait() {
     reactor_->finish(event);
     if (turn_is_long()) break;
   }
-  return static_cast<uint32_t>(next_event_ - first);
+  return worked + static_cast<uint32_t>(next_event_ - first);
 }
 
 void Shard::fetch_events() {
   bool idle = !maintenance_due_ && !progressing_ && continue_due_.empty() && flush_due_.empty();
-  bool may_sleep = idle && !spin_.open(now_ns_) && mailbox_.may_sleep();
+  bool spins = spin_.open(now_ns_);
   next_event_ = 0;
+  event_count_ = 0;
+  bool rings_work = rings_.has_work() || (idle && spins && rings_.linger());
+  bool rings_busy = rings_work || (idle && spins && !rings_.empty());
+  if (rings_busy && clock_ns_ - looked_ns_ < kLookNs) return;
+  looked_ns_ = clock_ns_;
+  bool may_sleep = idle && !spins && !rings_work && mailbox_.may_sleep() && rings_.may_sleep();
   event_count_ = reactor_->wait(events_, may_sleep ? timeout_ms() : 0, may_sleep);
   mailbox_.awake();
-  if (event_count_ == 0 && idle && !may_sleep) give_way();
+  if (event_count_ == 0 && idle && !may_sleep && !rings_work) give_way();
 }
 
 void Shard::turn(uint32_t event_count) {
@@ -138,13 +148,13 @@ void Shard::turn(uint32_t event_count) {
 }
 
 void Shard::handle(const IoEvent& event) {
-  if (event.watch == &mailbox_watch_) {
+  if (void* session = event.watch->owner(); session != nullptr) {
+    handle(static_cast<Session*>(session), event);
+  } else if (event.watch == &mailbox_watch_) {
     mailbox_.clear_wake();
     reactor_->watch(&mailbox_watch_, Input::Ready, false);
-  } else if (acceptor_ && event.watch == acceptor_->io_watch()) {
-    acceptor_->accept_connections();
   } else {
-    handle(static_cast<Session*>(event.watch->owner()), event);
+    acceptor_->accept_connections(event.watch);
   }
 }
 
@@ -153,37 +163,54 @@ void Shard::handle(Session* session, const IoEvent& event) {
     reap_due_ = true;  // It may have waited for this.
     return;
   }
-  if (event.sent) {
-    session->on_sent(event.result);
-    return;
-  }
-  note_served(session);
-  if (event.received) {
-    session->on_received(event.bytes, event.result);
-    return;
-  }
-  if (event.writable) session->on_writable();
-  if (session->closed()) return;
-  if (event.hung_up) {
-    session->on_hang_up();
-  } else if (event.readable) {
-    session->on_readable();
-  }
+  session->channel().handle(event);
 }
 
-void Shard::adopt(Socket socket, std::string peer) {
-  auto session = std::make_unique<Session>(this, std::move(socket), std::move(peer));
-  session->open();
+void Shard::adopt(Socket socket, Peer peer) {
+  auto session = std::make_unique<Session>(this, std::move(peer));
+  session->open(std::make_unique<SocketChannel>(session.get(), std::move(socket)));
+  keep(std::move(session));
+}
+
+// Where no memory can be had, the answer to the hello says so, by not granting what was asked for.
+void Shard::adopt_with_rings(Socket socket, Peer peer) {
+  std::string error;
+  auto memory = RingStream::make_memory(&error);
+  peer.transport = memory == nullptr ? Transport::Unix : Transport::Shm;
+  if (memory == nullptr) {
+    adopt(std::move(socket), std::move(peer));
+    return;
+  }
+  auto session = std::make_unique<Session>(this, std::move(peer));
+  auto rings = std::make_unique<RingStream>(std::move(socket), std::move(memory), RingSide::Node);
+  session->open(std::make_unique<RingChannel>(session.get(), std::move(rings)));
+  keep(std::move(session));
+}
+
+void Shard::keep(std::unique_ptr<Session> session) {
+  count_open(*session, 1);
   sessions_.push_back(std::move(session));
-  statistics_.connections_open.add();
+}
+
+void Shard::count_open(const Session& session, int change) noexcept {
+  auto amount = static_cast<uint64_t>(change);
+  statistics_.connections_open.add(amount);
+  Transport transport = session.peer().transport;
+  if (transport == Transport::Unix) statistics_.connections_open_unix.add(amount);
+  if (transport == Transport::Shm) statistics_.connections_open_shm.add(amount);
 }
 
 void Shard::hand_over(Session* session, uint32_t shard, const ClientHello& hello, Bytes unread) {
   auto socket = std::make_shared<Socket>(session->take_socket());
   std::vector<std::byte> rest(unread.begin(), unread.end());
+  bool with_rings = session->wants_rings(hello);
   node_->shard(shard).post(
-      [socket, peer = session->peer(), hello, rest = std::move(rest)](Shard& target) {
-        target.adopt(std::move(*socket), peer);
+      [socket, with_rings, peer = session->peer(), hello, rest = std::move(rest)](Shard& target) {
+        if (with_rings) {
+          target.adopt_with_rings(std::move(*socket), peer);
+        } else {
+          target.adopt(std::move(*socket), peer);
+        }
         target.sessions_.back()->adopt(hello, rest);
       });
 }
@@ -422,7 +449,7 @@ void Shard::expire_admin_calls() {
 }
 
 void Shard::drop(Session* session) noexcept {
-  reactor_->remove(session->io_watch());
+  session->channel().remove();
   reap_due_ = true;
 }
 
@@ -437,7 +464,7 @@ void Shard::reap() {
       continue;
     }
     if (!session.moved()) node_->remove_connection();
-    statistics_.connections_open.add(uint64_t(-1));
+    count_open(session, -1);
     std::swap(sessions_[index], sessions_.back());
     sessions_.pop_back();
   }
@@ -482,7 +509,8 @@ bool Shard::stop_is_due() {
     for (const auto& session : sessions_) session->close();
   }
   reap();
-  return std::ranges::none_of(sessions_, [](const auto& session) { return session->moves_bulk(); });
+  return std::ranges::none_of(sessions_,
+                              [](const auto& session) { return session->holds_memory(); });
 }
 
 }  // namespace kvstrata

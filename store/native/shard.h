@@ -19,6 +19,7 @@
 #include "store/native/object_store.h"
 #include "store/native/recycler.h"
 #include "store/native/resp_call.h"
+#include "store/native/ring_poller.h"
 #include "store/native/session.h"
 #include "store/native/spin_gate.h"
 #include "store/native/statistics.h"
@@ -73,12 +74,16 @@ class Shard {
   uint64_t read_clock() noexcept { return clock_ns_ = TurnWatch::monotonic_ns(); }
   uint64_t clock_ns() const noexcept { return clock_ns_; }
   Reactor& reactor() noexcept { return *reactor_; }
+  RingPoller& rings() noexcept { return rings_; }
   void release(std::vector<OwnedExtent>* extents);
   void hand_over(Session* session, uint32_t shard, const ClientHello& hello, Bytes unread);
-  void adopt(Socket socket, std::string peer);
+  void adopt(Socket socket, Peer peer);
+  void adopt_with_rings(Socket socket, Peer peer);
   MutableBytes read_buffer() noexcept { return {read_buffer_.data(), read_buffer_.size()}; }
   // How much a session reads or sends by one system call.
   uint64_t step_bytes() const noexcept;
+  // An event of the session is being handled.
+  void note_served(const Session* session) noexcept;
   // Large data are under way, in either direction.
   void note_bulk() noexcept { bulk_ = true; }
   bool stopping() const noexcept { return stop_deadline_ns_ != 0; }
@@ -98,12 +103,13 @@ class Shard {
   void turn(uint32_t event_count);
   void handle(const IoEvent& event);
   void handle(Session* session, const IoEvent& event);
-  void note_served(const Session* session) noexcept;
   void flush_sessions();
   void continue_sessions();
   void retry_waiting();
   void tick();
   void reap();
+  void keep(std::unique_ptr<Session> session);
+  void count_open(const Session& session, int change) noexcept;
   void perform_for(const Work& work);
   void send_home(const Work& work);
   bool waits_behind(const Errand& errand) const noexcept;
@@ -123,6 +129,7 @@ class Shard {
   Mailbox<Shard> mailbox_;
   std::unique_ptr<Reactor> reactor_;  // Made on the shard's thread.
   Watch mailbox_watch_;
+  RingPoller rings_;
   std::array<IoEvent, 64> events_;
   size_t event_count_ = 0;
   size_t next_event_ = 0;             // Those from here on wait for the next turn.
@@ -141,8 +148,9 @@ class Shard {
   std::unordered_map<uint64_t, Errand*> admin_calls_;
   SpinGate spin_;
   TurnWatch watch_;
-  uint64_t now_ns_ = 0;    // When the turn began.
-  uint64_t clock_ns_ = 0;  // When the clock was last read.
+  uint64_t now_ns_ = 0;     // When the turn began.
+  uint64_t clock_ns_ = 0;   // When the clock was last read.
+  uint64_t looked_ns_ = 0;  // When the reactor was last asked for events.
   uint64_t next_tick_ns_ = 0;
   uint64_t stop_deadline_ns_ = 0;
   uint32_t tick_cursor_ = 0;

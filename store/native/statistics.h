@@ -67,7 +67,9 @@ enum class LatencyKind : uint8_t { Read, Write, Lookup, Change, Scan, Admin };
 constexpr uint32_t kLatencyKindCount = 6;
 
 struct ShardStatistics {
-  Counter connections_accepted, connections_refused, connections_open;  // The last one is a gauge.
+  Counter connections_accepted, connections_refused;
+  // Gauges; the others count some of the first.
+  Counter connections_open, connections_open_unix, connections_open_shm;
   Counter connections_dropped_slow, connections_dropped_protocol, connections_dropped_budget;
   Counter commands, hops, received_bytes, sent_bytes;
   Counter memory_waits;  // Puts that had to wait for room.

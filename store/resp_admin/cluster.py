@@ -84,6 +84,6 @@ def _host(state: NodeState, request: Request) -> str:
     if state.config.host not in _EVERY_ADDRESS:
         return state.config.host
     for each in state.connections(request):
-        if each["client_id"] == request.client_id:
+        if each["client_id"] == request.client_id and each["transport"] == "tcp":
             return str(each["local"]).rpartition(":")[0].strip("[]")
     return ""  # For cluster clients: the address that you know already.

@@ -3,7 +3,7 @@
 import select
 
 from kvstrata import LocalStore, _kernel
-from kvstrata.store.connection_pool import open_connection
+from kvstrata.store.dialer import Dialer
 from kvstrata.store.url import parse
 from tests.contract.contents import wait_until
 
@@ -13,7 +13,7 @@ class StalledClient:
 
     def __init__(self, store: LocalStore, operation: _kernel.Operation) -> None:
         self.operation = operation
-        self._connection = open_connection(parse(store.node_url), None, 5)
+        self._connection = Dialer(parse(store.node_url)).open(None, 5)
         self._connection.submit(operation)
         self._connection.progress()
         if isinstance(operation, _kernel.Get):  # Begun once its first bytes are here.

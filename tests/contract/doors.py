@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from kvstrata.store.async_client import AsyncStore
+from kvstrata.store.results import Transport
 
 
 class LoopThread:
@@ -31,6 +32,10 @@ class DrivenStore:
     def __init__(self, loop: LoopThread, connecting: Callable[[], AsyncStore]) -> None:
         self._loop = loop
         self._store: AsyncStore = loop.run(_opened(connecting))
+
+    @property
+    def transport(self) -> Transport:
+        return self._store.transport
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self._store, name)

@@ -44,6 +44,7 @@ class Opener:
         else:
             driven = DrivenStore(self._loop, lambda: connecting(kvstrata.connect_async))
             store = cast("Store", driven)
+        assert store.transport.name == self._transport
         self._open.append(store)
         return store
 

@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include "store/limits.h"
+#include "transport/native/descriptor_passing.h"
+#include "transport/native/unix_socket.h"
 
 namespace kvstrata {
 
@@ -17,6 +19,9 @@ class Greeting {
  public:
   Greeting(const Socket& socket, std::string name, Deadline deadline, std::string* error)
       : socket_(socket), name_(std::move(name)), deadline_(deadline), error_(error) {}
+
+  // What came with the answer.
+  Socket take_descriptor() { return std::move(descriptor_); }
 
   Status send_all(Bytes bytes) {
     while (!bytes.empty()) {
@@ -32,8 +37,8 @@ class Greeting {
 
   Status receive(size_t count, ByteBuffer* buffer) {
     while (count != 0) {
-      std::byte* into = buffer->extend(count);
-      ssize_t received = ::recv(socket_.fd(), into, count, 0);
+      MutableBytes into{buffer->extend(count), count};
+      ssize_t received = receive_with_descriptor(socket_, into, 0, &descriptor_);
       size_t taken = received > 0 ? static_cast<size_t>(received) : 0;
       buffer->truncate(buffer->size() - count + taken);
       count -= taken;
@@ -70,6 +75,7 @@ class Greeting {
   std::string name_;
   Deadline deadline_;
   std::string* error_;
+  Socket descriptor_;
 };
 
 // What the rest of the client relies on; a node that lies here would make it divide by zero.
@@ -112,19 +118,41 @@ Status read_answer(Greeting* greeting, NodeHello* node, std::string* error) {
   return Status::Ok;
 }
 
+Status exchange(const std::string& name, const ClientHello& client, Deadline deadline,
+                Socket* socket, NodeHello* node, Socket* memory, std::string* error) {
+  Greeting greeting(*socket, name, deadline, error);
+  ByteBuffer hello;
+  encode(client, &hello);
+  Status status = greeting.send_all(hello.view());
+  if (status == Status::Ok) status = read_answer(&greeting, node, error);
+  if (status != Status::Ok) socket->close();
+  *memory = greeting.take_descriptor();
+  return status;
+}
+
 }  // namespace
 
 Status greet(const std::string& host, uint16_t port, const ClientHello& client, Deadline deadline,
              Socket* socket, NodeHello* node, std::string* error) {
   Status status = connect_tcp(host, port, deadline, socket, error);
   if (status != Status::Ok) return status;
-  Greeting greeting(*socket, endpoint_name(host, port), deadline, error);
-  ByteBuffer hello;
-  encode(client, &hello);
-  status = greeting.send_all(hello.view());
-  if (status == Status::Ok) status = read_answer(&greeting, node, error);
-  if (status != Status::Ok) socket->close();
-  return status;
+  Socket none;
+  return exchange(endpoint_name(host, port), client, deadline, socket, node, &none, error);
+}
+
+Status greet_unix(const std::string& path, bool trusts_any_owner, const ClientHello& client,
+                  Deadline deadline, Socket* socket, NodeHello* node, Socket* memory,
+                  std::string* error) {
+  Status status = connect_unix(path, deadline, socket, error);
+  if (status != Status::Ok) return status;
+  uid_t owner = peer_credentials(*socket).uid;
+  if (!client.secret.empty() && !trusts_any_owner && !is_own_or_root(owner)) {
+    *error = "the secret is not shown to " + path + ", which belongs to user " +
+             std::to_string(owner) + ", neither this one nor root; with transport=unix it is";
+    socket->close();
+    return Status::Denied;
+  }
+  return exchange(path, client, deadline, socket, node, memory, error);
 }
 
 }  // namespace kvstrata

@@ -27,6 +27,7 @@ enum HelloAttribute : uint16_t {
   kEpoch = 21,
   kRights = 22,
   kPoolKind = 23,
+  kUnixPath = 24,
 };
 
 template <typename Integer>
@@ -54,6 +55,11 @@ bool is_pool_name(std::string_view name) noexcept {
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.-") == name.npos;
 }
 
+// A client connects to it: it must be one that sockets can have.
+bool is_unix_path(std::string_view path) noexcept {
+  return path.starts_with('/') && path.find('\0') == path.npos;
+}
+
 size_t begin_hello(ByteBuffer* buffer, uint16_t first, uint16_t second) {
   size_t begin = buffer->size();
   buffer->append(kMagic);
@@ -75,7 +81,6 @@ void finish_hello(ByteBuffer* buffer, size_t begin) {
 // the type.
 bool read_client_attribute(const Attribute& attribute, ClientHello* hello, bool* known) {
   uint32_t ignored_u32 = 0;
-  uint64_t ignored_u64 = 0;
   switch (attribute.type) {
     case kPool:
       return read_text(attribute, limits::kPoolNameBytesMax, &hello->pool) &&
@@ -91,7 +96,7 @@ bool read_client_attribute(const Attribute& attribute, ClientHello* hello, bool*
     case kInCapsuleBytes:
       return read_integer(attribute, &ignored_u32);
     case kFeatures:
-      return read_integer(attribute, &ignored_u64);
+      return read_integer(attribute, &hello->features);
     default:
       *known = false;
       return true;
@@ -122,9 +127,13 @@ bool read_node_attribute(const Attribute& attribute, NodeHello* hello, bool* kno
       return read_integer(attribute, &hello->rights);
     case kPoolKind:
       return read_integer(attribute, &hello->pool_kind);
+    case kUnixPath:
+      return read_text(attribute, limits::kUnixPathBytesMax, &hello->unix_path) &&
+             is_unix_path(hello->unix_path);
     case kInCapsuleBytes:
+      return read_integer(attribute, &hello->in_capsule_bytes);
     case kFeatures:
-      return true;
+      return read_integer(attribute, &hello->features);
     default:
       *known = false;
       return true;
@@ -174,6 +183,7 @@ void encode(const ClientHello& hello, ByteBuffer* buffer) {
   append_attribute(buffer, kPool, as_bytes(hello.pool));
   if (!hello.secret.empty()) append_attribute(buffer, kSecret, as_bytes(hello.secret));
   append_integer(buffer, kCredits, hello.credits);
+  if (hello.features != 0) append_integer(buffer, kFeatures, hello.features);
   if (hello.shard != kNoShard) append_integer(buffer, kShard, hello.shard);
   if (!hello.client_name.empty()) {
     append_attribute(buffer, kClientName, as_bytes(hello.client_name));
@@ -185,9 +195,9 @@ void encode(const NodeHello& hello, ByteBuffer* buffer) {
   size_t begin = begin_hello(buffer, hello.version, static_cast<uint16_t>(hello.status));
   if (!hello.message.empty()) append_attribute(buffer, kMessage, as_bytes(hello.message));
   if (hello.status == Status::Ok) {
-    append_integer(buffer, kInCapsuleBytes, uint32_t{0});
+    append_integer(buffer, kInCapsuleBytes, hello.in_capsule_bytes);
     append_integer(buffer, kCredits, hello.credits);
-    append_integer(buffer, kFeatures, uint64_t{0});
+    append_integer(buffer, kFeatures, hello.features);
     append_integer(buffer, kShard, hello.shard);
     append_integer(buffer, kShardCount, hello.shard_count);
     append_integer(buffer, kChunkBytes, hello.chunk_bytes);
@@ -196,6 +206,7 @@ void encode(const NodeHello& hello, ByteBuffer* buffer) {
     append_integer(buffer, kEpoch, hello.epoch);
     append_integer(buffer, kRights, hello.rights);
     append_integer(buffer, kPoolKind, hello.pool_kind);
+    if (!hello.unix_path.empty()) append_attribute(buffer, kUnixPath, as_bytes(hello.unix_path));
   }
   finish_hello(buffer, begin);
 }

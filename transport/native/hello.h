@@ -16,6 +16,9 @@ constexpr uint32_t kNoShard = UINT32_MAX;
 
 using NodeId = std::array<std::byte, 16>;
 
+// Bits of what both ends can do beyond the base.
+constexpr uint64_t kFeatureRings = 1;  // Capsules travel through shared memory, and regions.
+
 constexpr uint32_t kRightRead = 1;
 constexpr uint32_t kRightWrite = 2;
 constexpr uint32_t kRightAdmin = 4;
@@ -38,6 +41,7 @@ struct ClientHello {
   std::string secret;
   uint32_t credits = 0;
   uint32_t shard = kNoShard;
+  uint64_t features = 0;
   std::string client_name;
 };
 
@@ -45,7 +49,9 @@ struct NodeHello {
   uint16_t version = 0;
   Status status = Status::Ok;
   std::string message;
+  uint32_t in_capsule_bytes = 0;  // Largest value inside a capsule where others are in regions.
   uint32_t credits = 0;
+  uint64_t features = 0;
   uint32_t shard = 0;
   uint32_t shard_count = 0;
   uint32_t chunk_bytes = 0;
@@ -54,6 +60,7 @@ struct NodeHello {
   uint64_t epoch = 0;
   uint32_t rights = 0;
   uint8_t pool_kind = 0;
+  std::string unix_path;  // Empty where the node has none.
 };
 
 void encode(const ClientHello& hello, ByteBuffer* buffer);

@@ -1,10 +1,5 @@
 #include "transport/native/initiator.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-
 #include <array>
 #include <cassert>
 #include <cerrno>
@@ -37,20 +32,16 @@ static_assert(limits::kCreditsMax <= 1U << kSlotBits, "a command id must hold it
 
 }  // namespace
 
-Initiator::Initiator(Socket socket, const NodeHello& node, std::string name, bool verify,
-                     uint32_t spin_us)
-    : socket_(std::move(socket)),
+Initiator::Initiator(std::unique_ptr<Stream> stream, const NodeHello& node, std::string name,
+                     bool verify, uint32_t spin_us)
+    : stream_(std::move(stream)),
       node_(node),
       name_(std::move(name)),
       spin_(spin_us),
       slots_(limits::kCreditsMax, nullptr),
       credits_(std::min<uint32_t>(node.credits, limits::kCreditsMax)),
       data_(node.chunk_bytes, verify) {
-  // Calls that must not wait say so; those that may sleep are ended by this timeout.
-  timeval slice{0, kSliceMs * 1000};
-  setsockopt(socket_.fd(), SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice);
-  int flags = fcntl(socket_.fd(), F_GETFL);
-  fcntl(socket_.fd(), F_SETFL, flags & ~O_NONBLOCK);
+  stream_->let_sleep(kSliceMs);
   free_slots_.reserve(slots_.size());
   for (size_t i = slots_.size(); i != 0; --i) free_slots_.push_back(static_cast<uint16_t>(i - 1));
 }
@@ -70,12 +61,14 @@ void Initiator::submit(Transfer* transfer) {
 
 bool Initiator::progress() {
   bool moved = false;
+  stream_->wake();
   if (status_ == Status::Ok) moved = send();
   // Also when idle: a node that hung up is noticed so.
   for (int i = 0; i < kReceivesPerProgress && status_ == Status::Ok && receive(); ++i) {
     moved = true;
     if (idle()) break;
   }
+  unfinished_ = status_ == Status::Ok && !stream_->may_sleep(!send_queue_.empty());
   return moved;
 }
 
@@ -95,9 +88,9 @@ bool Initiator::drive(Deadline deadline) {
 // Receives something, or waits until sending may go on. False after a signal and when nothing has
 // come for a while.
 bool Initiator::await(Deadline deadline) {
-  if (wants_write()) {
+  if (!send_queue_.empty()) {
     return receive() || status_ != Status::Ok ||
-           wait_ready(socket_.fd(), POLLIN | POLLOUT, deadline.at_most_ms(kSliceMs)) == Wait::Ready;
+           stream_->wait(true, deadline.at_most_ms(kSliceMs)) == Wait::Ready;
   }
   bool bulk = in_flight_bytes_ > kSpinBytesMax || data_.left() > kSpinBytesMax;
   if (bulk || !spin_.enabled()) return receive_sleeping(deadline) || status_ != Status::Ok;
@@ -107,7 +100,7 @@ bool Initiator::await(Deadline deadline) {
   if (spin_.worthwhile()) {
     do {
       received = receive() || status_ != Status::Ok;
-      if (!received) give_way();
+      if (!received) stream_->linger();
       waited = SpinPolicy::Clock::now() - begin;
     } while (!received && waited < spin_.budget());
   }
@@ -119,15 +112,14 @@ bool Initiator::await(Deadline deadline) {
   return received;
 }
 
-// Sleeps in the receive call itself, which saves a call to poll; the socket's own timeout
-// (kSliceMs) ends it.
+// Sleeps in the receive call itself, which ends within kSliceMs.
 bool Initiator::receive_sleeping(Deadline deadline) {
   if (deadline.left_ms() < kSliceMs) {
-    return wait_ready(socket_.fd(), POLLIN, deadline) == Wait::Ready && receive();
+    return stream_->wait(false, deadline) == Wait::Ready && receive();
   }
-  receive_flags_ = 0;
+  sleeps_ = true;
   bool received = receive();
-  receive_flags_ = MSG_DONTWAIT;
+  sleeps_ = false;
   return received;
 }
 
@@ -169,7 +161,7 @@ bool Initiator::send() {
   bool moved = false;
   while (!send_queue_.empty()) {
     sent_.clear();
-    ssize_t count = send_queue_.flush(socket_.fd(), &sent_);
+    ssize_t count = send_queue_.flush(stream_.get(), &sent_);
     if (count < 0 && errno == EAGAIN) break;
     if (count < 0) {
       // What the node said before it closed is worth more than the broken pipe.
@@ -194,15 +186,9 @@ bool Initiator::receive() {
 }
 
 // Returns the count received; 0 when nothing is there or the connection is over.
-ssize_t Initiator::receive_into(iovec* windows, size_t count) {
-  msghdr message{};
-  message.msg_iov = windows;
-  message.msg_iovlen = count;
-  ssize_t received = 0;
-  do {
-    received = ::recvmsg(socket_.fd(), &message, receive_flags_);
-  } while (received < 0 && errno == EINTR && receive_flags_ == MSG_DONTWAIT);
-  if (received > 0) return received;
+size_t Initiator::receive_into(std::span<const iovec> windows) {
+  ssize_t received = sleeps_ ? stream_->receive_sleeping(windows) : stream_->receive(windows);
+  if (received > 0) return static_cast<size_t>(received);
   if (received == 0) {
     fault("the node " + name_ + " closed the connection");
   } else if (errno != EAGAIN && errno != EINTR) {
@@ -223,7 +209,7 @@ bool Initiator::receive_data() {
     reserve_buffer(kBufferBytes);
     windows[count++] = {buffer_.data() + buffer_.size(), buffer_.capacity() - buffer_.size()};
   }
-  auto received = static_cast<size_t>(receive_into(windows.data(), count));
+  size_t received = receive_into(std::span(windows).first(count));
   if (received == 0) return false;
   size_t in_place = std::min(received, data_bytes);
   data_.advance(in_place);
@@ -254,7 +240,7 @@ bool Initiator::receive_ahead(Transfer* lone) {
   reserve_buffer(kBufferBytes);
   std::array<iovec, 2> windows = {iovec{buffer_.data(), expected},
                                   iovec{sink.data(), std::min(sink.size(), kAheadBytesMax)}};
-  auto received = static_cast<size_t>(receive_into(windows.data(), windows.size()));
+  size_t received = receive_into(windows);
   if (received == 0) return false;
   buffer_.extend(std::min(received, expected));
   size_t ahead = received - buffer_.size();
@@ -275,7 +261,7 @@ bool Initiator::receive_ahead(Transfer* lone) {
 bool Initiator::receive_buffered() {
   reserve_buffer(kBufferBytes / 2);
   iovec window{buffer_.data() + buffer_.size(), buffer_.capacity() - buffer_.size()};
-  auto received = static_cast<size_t>(receive_into(&window, 1));
+  size_t received = receive_into({&window, 1});
   if (received == 0) return false;
   buffer_.extend(received);
   parse();
@@ -396,7 +382,7 @@ void Initiator::end(Transfer* transfer) {
 void Initiator::fault(const std::string& why) { close(kStatusClosed, why); }
 
 void Initiator::abandon() noexcept {
-  socket_.close();
+  stream_->close();
   status_ = kStatusClosed;
 }
 
@@ -404,7 +390,7 @@ void Initiator::close(Status status, std::string why) {
   if (status_ != Status::Ok) return;
   status_ = status;
   message_ = std::move(why);
-  socket_.close();
+  stream_->close();
   data_.abandon(status);
   data_transfer_ = nullptr;
   send_queue_.clear();

@@ -1,13 +1,12 @@
-// The client's end of one capsule connection: a state machine over a non-blocking socket.
+// The client's end of one capsule connection: a state machine over a stream that does not wait.
 //
 // Event loops call submit() and progress(), blocking callers submit() and drive(). The connection
 // ends with the first fault, since the byte stream has no meaning after it; every transfer is then
 // ended, and no sink is touched any more. Not thread-safe.
 #pragma once
 
-#include <sys/socket.h>
-
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,16 +14,17 @@
 #include "transport/native/hello.h"
 #include "transport/native/inbound_data.h"
 #include "transport/native/send_queue.h"
-#include "transport/native/socket.h"
 #include "transport/native/spin.h"
+#include "transport/native/stream.h"
 #include "transport/native/transfer.h"
 
 namespace kvstrata {
 
 class Initiator {
  public:
-  // `node` is the answer to the hello that went over `socket`; `name` is the node's for messages.
-  Initiator(Socket socket, const NodeHello& node, std::string name, bool verify, uint32_t spin_us);
+  // `node` is the answer to the hello of this connection; `name` is the node's for messages.
+  Initiator(std::unique_ptr<Stream> stream, const NodeHello& node, std::string name, bool verify,
+            uint32_t spin_us);
   ~Initiator();
   Initiator(const Initiator&) = delete;
   Initiator& operator=(const Initiator&) = delete;
@@ -40,7 +40,9 @@ class Initiator {
   bool drive(Deadline deadline);
 
   bool idle() const noexcept { return in_flight_count_ == 0 && queue_.empty(); }
-  bool wants_write() const noexcept { return !send_queue_.empty(); }
+  // For event loops: fd() is to be polled for room too; progress() is to be called again at once.
+  bool wants_write() const noexcept { return !send_queue_.empty() && stream_->polls_for_room(); }
+  bool is_unfinished() const noexcept { return unfinished_; }
   size_t in_flight() const noexcept { return in_flight_count_ + queue_.size(); }
 
   // Ends everything with `status`; a second call changes nothing.
@@ -50,7 +52,7 @@ class Initiator {
   // holds it, and touches nothing else, since another thread of the parent may have been at work.
   void abandon() noexcept;
 
-  int fd() const noexcept { return socket_.fd(); }
+  int fd() const noexcept { return stream_->fd(); }
   Status status() const noexcept { return status_; }  // Ok while usable.
   const std::string& message() const noexcept { return message_; }
   uint32_t credits() const noexcept { return credits_; }
@@ -65,7 +67,7 @@ class Initiator {
   bool receive_ahead(Transfer* lone);
   bool receive_buffered();
   Transfer* lone_read() const noexcept;
-  ssize_t receive_into(iovec* windows, size_t count);
+  size_t receive_into(std::span<const iovec> windows);
   bool await(Deadline deadline);
   bool receive_sleeping(Deadline deadline);
   void parse();
@@ -77,13 +79,14 @@ class Initiator {
   void end(Transfer* transfer);
   void fault(const std::string& why);
 
-  Socket socket_;
+  std::unique_ptr<Stream> stream_;
   NodeHello node_;
   std::string name_;
   Status status_ = Status::Ok;
   std::string message_;
   SpinPolicy spin_;
-  int receive_flags_ = MSG_DONTWAIT;
+  bool sleeps_ = false;      // The next receive may wait.
+  bool unfinished_ = false;  // progress() stopped though more could have gone.
 
   std::deque<Transfer*> queue_;  // Not begun: waiting for credits.
   SendQueue send_queue_;

@@ -1,11 +1,7 @@
 #include "transport/native/send_queue.h"
 
-#include <sys/socket.h>
-#include <sys/uio.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 
 namespace kvstrata {
 
@@ -67,7 +63,7 @@ void SendQueue::read_file() {
   segments_.push_front({rest.transfer, piece.data(), count});
 }
 
-ssize_t SendQueue::flush(int fd, std::vector<Transfer*>* sent) {
+ssize_t SendQueue::flush(Stream* stream, std::vector<Transfer*>* sent) {
   std::array<iovec, kSegmentsPerSend> pieces;
   size_t count = 0;
   size_t left = kBytesPerSend;
@@ -80,13 +76,7 @@ ssize_t SendQueue::flush(int fd, std::vector<Transfer*>* sent) {
     left -= pieces[count++].iov_len;
     if (segment.memory == nullptr) staged += segment.size;
   }
-  msghdr message{};
-  message.msg_iov = pieces.data();
-  message.msg_iovlen = count;
-  ssize_t written = 0;
-  do {
-    written = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  } while (written < 0 && errno == EINTR);
+  ssize_t written = stream->send(std::span(pieces).first(count));
   if (written > 0) take_off(static_cast<size_t>(written), sent);
   return written;
 }

@@ -7,6 +7,7 @@
 
 #include "transport/native/bytes.h"
 #include "transport/native/file_source.h"
+#include "transport/native/stream.h"
 #include "transport/native/transfer.h"
 
 namespace kvstrata {
@@ -24,9 +25,9 @@ class SendQueue {
   bool empty() const noexcept { return segments_.empty(); }
   uint64_t byte_count() const noexcept { return byte_count_; }
 
-  // One send of as much as the socket takes. Transfers whose last byte went are appended to `sent`.
+  // One send of as much as the stream takes. Transfers whose last byte went are appended to `sent`.
   // Returns the count of bytes; -1 with errno set.
-  ssize_t flush(int fd, std::vector<Transfer*>* sent);
+  ssize_t flush(Stream* stream, std::vector<Transfer*>* sent);
   void clear() noexcept;
 
  private:

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -98,18 +99,19 @@ bool same_address(const sockaddr_storage& left, const sockaddr_storage& right) n
                      sizeof(in6_addr)) == 0;
 }
 
+bool is_loopback(const sockaddr_storage& address) noexcept {
+  if (address.ss_family == AF_INET) {
+    constexpr uint32_t kFirstByte = 127;
+    return ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr) >> 24 == kFirstByte;
+  }
+  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  return address.ss_family == AF_INET6 && std::memcmp(&v6, &in6addr_loopback, sizeof v6) == 0;
+}
+
 // Between two ends on one host there is no congestion. A host whose default is BBR would pace the
 // data there and stop them for 200 ms every ten seconds, to measure a round trip.
 void relieve_of_pacing(const Socket& socket) noexcept {
-  sockaddr_storage here{};
-  sockaddr_storage there{};
-  socklen_t here_size = sizeof here;
-  socklen_t there_size = sizeof there;
-  if (getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&here), &here_size) != 0 ||
-      getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&there), &there_size) != 0 ||
-      !same_address(here, there)) {
-    return;
-  }
+  if (!stays_on_host(socket)) return;
   constexpr std::string_view kAlwaysAllowed = "reno";
   setsockopt(socket.fd(), IPPROTO_TCP, TCP_CONGESTION, kAlwaysAllowed.data(),
              kAlwaysAllowed.size());
@@ -149,6 +151,9 @@ std::string explain(int code, const std::string& name) {
 std::string name_of(const sockaddr* address, socklen_t size) {
   std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> port{};
+  if (address->sa_family == AF_UNIX) {
+    return std::string(reinterpret_cast<const sockaddr_un*>(address)->sun_path) + ":0";
+  }
   int failed = ::getnameinfo(address, size, host.data(), host.size(), port.data(), port.size(),
                              NI_NUMERICHOST | NI_NUMERICSERV);
   if (failed != 0) return "unknown";
@@ -214,13 +219,24 @@ Socket listen_tcp(const std::string& host, uint16_t port, int backlog, std::stri
   return Socket();
 }
 
-Socket accept_tcp(const Socket& listener) noexcept {
-  Socket socket(::accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+Socket accept_from(const Socket& listener) noexcept {
+  return Socket(::accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+void prepare_tcp(const Socket& socket) noexcept {
   int on = 1;
-  if (!socket) return socket;
   setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   relieve_of_pacing(socket);
-  return socket;
+}
+
+bool stays_on_host(const Socket& socket) noexcept {
+  sockaddr_storage here{};
+  sockaddr_storage there{};
+  socklen_t here_size = sizeof here;
+  socklen_t there_size = sizeof there;
+  return getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&here), &here_size) == 0 &&
+         getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&there), &there_size) == 0 &&
+         (is_loopback(there) || same_address(here, there));
 }
 
 uint16_t local_port(const Socket& socket) noexcept {

@@ -42,13 +42,19 @@ Status connect_tcp(const std::string& host, uint16_t port, Deadline deadline, So
 // failure, and `error` says why.
 Socket listen_tcp(const std::string& host, uint16_t port, int backlog, std::string* error);
 
-// A connection that waits on `listener`, or an empty socket with errno set.
-Socket accept_tcp(const Socket& listener) noexcept;
+// A connection that waits on a listener of any kind, or an empty socket with errno set.
+Socket accept_from(const Socket& listener) noexcept;
+// What connections that came by TCP are to have.
+void prepare_tcp(const Socket& socket) noexcept;
+
+// Whether both ends are of this host, or of one to which a loopback address is forwarded.
+bool stays_on_host(const Socket& socket) noexcept;
 
 // The port a socket is bound to.
 uint16_t local_port(const Socket& socket) noexcept;
 
-// "address:port" of a socket's ends, with brackets around an IPv6 address; "unknown" without one.
+// "address:port" of a socket's ends, with brackets around an IPv6 address, "path:0" of a UNIX
+// socket; "unknown" without one.
 std::string peer_name(const Socket& socket);
 std::string local_name(const Socket& socket);
 

@@ -14,6 +14,15 @@ namespace kvstrata {
 // spinning or copying thread would keep one that just woke up out for a whole slice: milliseconds.
 inline void give_way() noexcept { ::sched_yield(); }
 
+// A moment of a loop that only looks: leaves the core's units to whoever shares them.
+inline void relax() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 class SpinPolicy {
  public:
   using Clock = std::chrono::steady_clock;

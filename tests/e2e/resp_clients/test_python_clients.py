@@ -1,5 +1,6 @@
 """valkey-py and redis-py, which share their interface, in both versions of the protocol."""
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.command import Node
 from tests.e2e.nodes import wait_until
 
 THREADS, INCREMENTS = 4, 25
@@ -125,6 +127,20 @@ def test_a_killed_client_connects_again(library: ModuleType, client: Any, port: 
         assert victim.client_id() != number
     with pytest.raises(library.ResponseError, match="No such client"):
         client.client_kill("127.0.0.1:1")
+
+
+def test_a_unix_socket_serves_as_well(library: ModuleType, node: Node) -> None:
+    path = node.run("info", "--json").json()["unix_path"]
+    kind = library.Valkey if library.__name__ == "valkey" else library.Redis
+    with kind(unix_socket_path=path, socket_timeout=10) as client:
+        large = bytes(range(256)) * 20_000
+        assert client.set("k", large) is True
+        assert client.get("k") == large
+        own = client.client_info()
+        assert (own["addr"], own["laddr"]) == (f"{path}:{os.getpid()}", f"{path}:0")
+        assert client.client_list(client_id=[own["id"]])[0]["addr"] == own["addr"]
+        assert client.client_kill_filter(addr=own["addr"], skipme=False) == 1
+        assert client.client_info()["id"] != own["id"]
 
 
 def test_what_a_server_tells_of_itself(client: Any) -> None:  # noqa: ANN401

@@ -101,7 +101,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   hello.chunk_bytes = 128;
   hello.value_bytes_max = 1 << 30;
   Requests requests((data[0] & 1) != 0);
-  Initiator initiator(Socket(ends[0]), hello, "node:1", (data[0] & 2) != 0, 0);
+  Initiator initiator(std::make_unique<SocketStream>(Socket(ends[0])), hello, "node:1",
+                      (data[0] & 2) != 0, 0);
   requests.submit_to(&initiator);
   initiator.progress();
   name_commands(&stream, command_ids(node.fd()));

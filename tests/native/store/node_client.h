@@ -54,7 +54,8 @@ class Client final : public TransferOwner {
     std::string error;
     status = greet("127.0.0.1", port, hello, deadline(), &socket, &node, &error);
     if (status != Status::Ok) return;
-    initiator = std::make_unique<Initiator>(std::move(socket), node, "test", true, 0);
+    initiator = std::make_unique<Initiator>(std::make_unique<SocketStream>(std::move(socket)), node,
+                                            "test", true, 0);
   }
   ~Client() override {
     if (initiator != nullptr) initiator->close(kStatusClosed, "over");

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <list>
 #include <map>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -21,24 +22,24 @@ namespace {
 class TinyPipe {
  public:
   TinyPipe() {
-    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends_) == 0);
+    int ends[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
     int bytes = 1;
-    ::setsockopt(ends_[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-    ::setsockopt(ends_[1], SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    ::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    ::setsockopt(ends[1], SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    stream_ = std::make_unique<SocketStream>(Socket(ends[0]));
+    reader_ = Socket(ends[1]);
   }
-  ~TinyPipe() {
-    ::close(ends_[0]);
-    ::close(ends_[1]);
-  }
-  int fd() const { return ends_[0]; }
+  Stream* stream() { return stream_.get(); }
   void drain(Value* received, size_t count_max) {
     Value buffer(count_max);
-    ssize_t count = ::read(ends_[1], buffer.data(), buffer.size());
+    ssize_t count = ::read(reader_.fd(), buffer.data(), buffer.size());
     if (count > 0) received->insert(received->end(), buffer.begin(), buffer.begin() + count);
   }
 
  private:
-  int ends_[2];
+  std::unique_ptr<SocketStream> stream_;
+  Socket reader_;
 };
 
 class Model {
@@ -63,7 +64,7 @@ class Model {
   }
 
   void send() {
-    int64_t count = queue_.flush(pipe_.fd(), 1 + random_() % 5000, &released_);
+    int64_t count = queue_.flush(pipe_.stream(), 1 + random_() % 5000, &released_);
     REQUIRE((count > 0 || queue_.empty() || errno == EAGAIN));
     sent_ += count > 0 ? static_cast<uint64_t>(count) : 0;
     REQUIRE(sent_ + queue_.pinned_bytes() + queue_.owned_bytes() == expected_.size());
@@ -74,7 +75,7 @@ class Model {
   void send_batch() {
     std::unique_ptr<OutputBatch> batch = queue_.next_batch(1 + random_() % 50'000);
     for (uint32_t count = random_() % 20; count > 0; --count) add();
-    ssize_t count = ::sendmsg(pipe_.fd(), &batch->message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t count = ::sendmsg(pipe_.stream()->fd(), &batch->message, MSG_NOSIGNAL | MSG_DONTWAIT);
     REQUIRE((count > 0 || batch->length == 0 || errno == EAGAIN));
     auto sent = static_cast<uint64_t>(std::max<ssize_t>(count, 0));
     REQUIRE(sent <= batch->length);
@@ -172,7 +173,7 @@ TEST_CASE("a queue that is never empty does not grow") {
     queue.bytes()->append(block);
     queue.add_piece(block.data(), {{limits::kPageBytes, limits::kPageBytes}, 0, 10}, 0);
     while (queue.owned_bytes() + queue.pinned_bytes() > 1000) {
-      queue.flush(pipe.fd(), 700, &released);
+      queue.flush(pipe.stream(), 700, &released);
       pipe.drain(&received, 4000);
     }
     REQUIRE(!queue.empty());

@@ -118,7 +118,8 @@ class ScriptedNode : public TransferOwner {
     hello.credits = credits;
     hello.chunk_bytes = kTestChunkBytes;
     hello.value_bytes_max = 1 << 30;
-    initiator = std::make_unique<Initiator>(Socket(ends[0]), hello, "node:1", true, 0);
+    initiator = std::make_unique<Initiator>(std::make_unique<SocketStream>(Socket(ends[0])), hello,
+                                            "node:1", true, 0);
   }
 
   // Submits and sends a transfer, and returns what the node got.

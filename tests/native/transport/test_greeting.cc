@@ -46,7 +46,7 @@ Greeted greet_listener(Bytes answer) {
   REQUIRE_MESSAGE(listener, error);
   std::thread node([&] {
     wait_ready(listener.fd(), POLLIN, Deadline::after_ms(5000));
-    Socket socket = accept_tcp(listener);
+    Socket socket = accept_from(listener);
     wait_ready(socket.fd(), POLLIN, Deadline::after_ms(5000));
     std::byte hello[512];
     ::recv(socket.fd(), hello, sizeof hello, 0);

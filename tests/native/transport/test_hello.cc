@@ -37,6 +37,7 @@ Lines describe(const NodeHello& hello) {
        "value_bytes_max " + std::to_string(hello.value_bytes_max), "node_id " + hex(hello.node_id),
        "epoch " + std::to_string(hello.epoch), "rights " + std::to_string(hello.rights),
        "pool_kind " + std::to_string(hello.pool_kind)});
+  if (!hello.unix_path.empty()) lines.push_back("unix_path " + hello.unix_path);
   return lines;
 }
 
@@ -129,6 +130,17 @@ TEST_CASE("names of pools are what PROTOCOL.md says, so that they can be shown i
     ByteBuffer body;
     append_attribute(&body, 1, as_bytes(name));
     CHECK(read(body.view(), &hello, &error) == Status::Invalid);
+  }
+}
+
+TEST_CASE("a path that no UNIX socket can have makes a node's hello invalid") {
+  NodeHello node;
+  std::string error;
+  for (const std::string& path : {std::string("run/a"), std::string("/a\0b", 4),
+                                  "/" + std::string(limits::kUnixPathBytesMax, 'x')}) {
+    ByteBuffer body;
+    append_attribute(&body, 24, as_bytes(path));
+    CHECK(decode(hello_with(body.view()), &node, &error) == Status::Invalid);
   }
 }
 

@@ -32,10 +32,11 @@ def shard(turns: int = 1) -> dict[str, Any]:
     buckets = [0] * BUCKET_COUNT
     buckets[0] = buckets[2] = buckets[-1] = 1
     names = (
-        "connections_accepted connections_refused connections_open connections_dropped_slow"
-        " connections_dropped_protocol connections_dropped_budget commands hops received_bytes"
-        " sent_bytes memory_waits loop_stalls index_bytes cell_bytes extent_bytes held_bytes"
-        " bookkeeping_bytes reserved_bytes"
+        "connections_accepted connections_refused connections_open connections_open_unix"
+        " connections_open_shm"
+        " connections_dropped_slow connections_dropped_protocol connections_dropped_budget"
+        " commands hops received_bytes sent_bytes memory_waits loop_stalls index_bytes cell_bytes"
+        " extent_bytes held_bytes bookkeeping_bytes reserved_bytes"
     )
     return {
         **dict.fromkeys(names.split(), 5),

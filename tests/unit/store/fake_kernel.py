@@ -42,6 +42,10 @@ class FakeNode:
     refusals: deque[int] = field(default_factory=deque)
     connections: list["FakeConnection"] = field(default_factory=list)
     requests: list["Request"] = field(default_factory=list)
+    unix_path: str = ""
+    stays_on_host: bool = True
+    has_memory: bool = True  # To share.
+    node_ids: dict[str, bytes] = field(default_factory=dict)  # By path; that of TCP is "".
     shard_count: int = 1
     value_bytes_max: int = 1 << 30
 
@@ -70,7 +74,12 @@ class FakeConnection:
         self.node = node
         self.options = options
         self.status = node.refusals.popleft() if node.refusals else 0
-        self.message = ""
+        self.message = f"refused with {self.status}" if self.status else ""
+        self.path = str(options["unix_path"])
+        self.node_id = node.node_ids.get(self.path, b"")
+        self.unix_path = node.unix_path
+        self.stays_on_host = node.stays_on_host
+        self.shares_memory = node.has_memory and bool(options["share_memory"])
         self.shard_count = node.shard_count
         self.value_bytes_max = node.value_bytes_max
         self.chunk_bytes = CHUNK_BYTES

@@ -13,7 +13,7 @@ import pytest
 
 import kvstrata
 from kvstrata.store.client import Store
-from kvstrata.store.connection_pool import open_connection
+from kvstrata.store.dialer import Dialer
 from kvstrata.store.errors import TimeoutError, UnavailableError, UsageError
 from kvstrata.store.results import KeyInfo, Outcome
 from tests.unit.store.fake_kernel import BUSY, CLOSED, FakeNode
@@ -105,9 +105,10 @@ async def test_a_call_waits_for_another_that_connects_no_longer_than_its_timeout
 
     def open_slowly(*arguments: Any) -> Any:  # noqa: ANN401
         assert resolved.wait(10)
-        return open_connection(*arguments)
+        return at_once(*arguments)
 
-    monkeypatch.setattr("kvstrata.store.async_client.open_connection", open_slowly)
+    at_once = Dialer.open
+    monkeypatch.setattr(Dialer, "open", open_slowly)
     store = kvstrata.connect_async("kvstrata://slowly.resolved")
     patient = asyncio.create_task(store.get("key"))
     await asyncio.sleep(0)

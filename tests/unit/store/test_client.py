@@ -263,16 +263,19 @@ def test_refused_at_the_door(node: FakeNode) -> None:
 
 
 def test_arguments_go_before_the_url(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KVSTRATA_URL", "kvstrata://there:1?timeout=1")
-    store = kvstrata.connect(pool="kv", secret="hunter2", timeout=2, verify=False, spin=7)
+    monkeypatch.setenv("KVSTRATA_URL", "kvstrata://there:1?timeout=1&transport=unix")
+    store = kvstrata.connect(
+        pool="kv", secret="hunter2", timeout=2, verify=False, spin=7, transport="tcp"
+    )
     assert repr(store) == "<Store kvstrata://kv@there:1>"
     store.get("key")
     options = node.connections[0].options
     assert (options["pool"], options["secret"], options["verify"]) == ("kv", "hunter2", False)
     assert options["spin_us"] == 7
+    assert store.transport == ("tcp", "it was asked for")
     assert node.requests[0].timeout_ms == 2000
-    with pytest.raises(UsageError, match="transport=shm is not in this version"):
-        kvstrata.connect(transport="shm")
+    with pytest.raises(UsageError, match="transport=rdma is not in this version"):
+        kvstrata.connect(transport="rdma")
 
 
 @pytest.mark.parametrize("timeout", [0, -1, math.nan, 1e9, "5"])

@@ -31,6 +31,7 @@ def test_everything_said() -> None:
         timeout=0.5,
         verify=False,
         spin_us=25,
+        transport="tcp",
         client_name="a b",
     )
 
@@ -51,6 +52,7 @@ def test_spin(text: str, spin_us: int) -> None:
         ("kvstrata://h:0", "a port is 1 to 65535"),
         ("kvstrata://[::1", "not a URL"),
         ("kvstrata://h?transport=rdma", "transport=rdma is not in this version"),
+        ("kvstrata://h?transport=rdma", "which has auto, tcp, unix, shm"),
         ("kvstrata://h?transport=pigeon", "unknown transport"),
         ("kvstrata://h?verify=maybe", "use 1 or 0"),
         ("kvstrata://h?spin=999999", "spin is 0 to 10000"),

@@ -14,7 +14,7 @@ from tests.unit.transport.reference_decoder import Completion, Entry, Hello, Out
 
 FOLDER: Final = Path(__file__).parents[2] / "vectors"
 CHUNK_BYTES: Final = 512 * 1024
-TEXTS: Final = {1: "pool", 2: "secret", 7: "client_name", 19: "message"}
+TEXTS: Final = {1: "pool", 2: "secret", 7: "client_name", 19: "message", 24: "unix_path"}
 NAMES: Final = {
     3: "in_capsule_bytes",
     4: "credits",
@@ -59,6 +59,12 @@ HELLOS: Final[dict[str, Hello]] = {
     ),
     "node_answer": Hello(
         1, 0, b"".join(wire.attribute(type_, value) for type_, value in _ATTRIBUTES_OF_A_NODE)
+    ),
+    "node_answer_unix_path": Hello(
+        1,
+        0,
+        b"".join(wire.attribute(type_, value) for type_, value in _ATTRIBUTES_OF_A_NODE)
+        + wire.attribute(24, b"/run/kvstrata/18400.sock"),
     ),
     "node_refusal_version": Hello(0, 13, wire.attribute(19, b"this node speaks version 1")),
     "node_refusal_denied": Hello(0, 9, wire.attribute(19, "falsches Geheimnis für 'a'".encode())),

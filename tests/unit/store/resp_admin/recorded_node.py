@@ -26,6 +26,8 @@ def connection(client_id: int, **changes: object) -> dict[str, Any]:
         "fd": 8 + client_id,
         "peer": f"127.0.0.1:{50_000 + client_id}",
         "local": "127.0.0.1:18400",
+        "transport": "tcp",
+        "peer_uid": -1,
         "pool": "default",
         "protocol": "resp",
         "age_s": 12.9,

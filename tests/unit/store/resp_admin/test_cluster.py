@@ -61,5 +61,7 @@ def test_a_node_on_every_address_tells_the_one_that_the_caller_reached() -> None
     recorded = RecordedNode(open_connections=[connection(1, local="10.1.2.3:18400")])
     node = asker(recorded, host="0.0.0.0")
     assert b"$8\r\n10.1.2.3\r\n" in node.ask("CLUSTER SLOTS")
+    recorded.open_connections = [connection(1, local="/run/a.sock:0", transport="unix")]
+    assert b"*4\r\n$0\r\n\r\n:18400\r\n" in node.ask("CLUSTER SLOTS")
     recorded.open_connections = []
     assert b"*4\r\n$0\r\n\r\n:18400\r\n" in node.ask("CLUSTER SLOTS")

@@ -34,6 +34,11 @@ class Partition final : public EvictionSource {
   uint64_t evictable_bytes() const noexcept {
     return policy == nullptr ? 0 : bytes() - statistics->retained_bytes_hard.value();
   }
+  // Of the pool's objects that hard retentions keep, those of other shards.
+  uint64_t retained_bytes_elsewhere() const noexcept {
+    return usage->retained_bytes_hard.load(std::memory_order_relaxed) -
+           statistics->retained_bytes_hard.value();
+  }
   uint64_t unretained_count() const noexcept { return index.size() - retentions.record_count(); }
   // Of a record in the index: whether it is retained, and whether that is hard.
   bool is_retained(Location location) const noexcept;

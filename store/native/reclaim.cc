@@ -52,24 +52,26 @@ Partition* ObjectStore::partition_to_evict() noexcept {
 }
 
 // What is read, or shared by an append, stays in memory though its object be evicted, until that
-// has ended; what is being written cannot be evicted yet, and what is retained hard not before that
-// ends. A pool that never evicts keeps what it has.
+// has ended; what is being written cannot be evicted yet, and what is retained hard, by whatever
+// shard, not before that ends. A pool that never evicts keeps what it has.
 ObjectStore::Reach ObjectStore::reach() const noexcept {
   ShardMemoryStatistics memory = memory_.statistics();
   uint64_t used = memory.cell_bytes_used + memory.extent_bytes_used;
   uint64_t evictable = 0;
   uint64_t kept = 0;
+  uint64_t kept_elsewhere = 0;  // For a time.
   for (const auto& partition : partitions_) {
     if (partition == nullptr) continue;
     if (partition->policy != nullptr) {
       evictable += partition->evictable_bytes();
+      kept_elsewhere += partition->retained_bytes_elsewhere();
     } else {
       kept += partition->bytes() + partition->reserved_bytes;
     }
   }
   uint64_t free = memory_.free_bytes();
   return {.now_bytes = free + std::min(evictable, used - memory.extent_bytes_shared),
-          .later_bytes = free + used - std::min(used, kept)};
+          .later_bytes = free + used - std::min(used, kept) + kept_elsewhere};
 }
 
 // For who found no room, and holds none itself. Busy: what is missing is in the hands of transfers,

@@ -50,11 +50,17 @@ _POOL_COUNTERS: Final = {
     "evicted_bytes": "Bytes of objects dropped to make room.",
     "expirations": "Objects dropped at the end of their time to live.",
     "corruptions": "Objects dropped since a checksum did not match.",
+    "retains": "Keys that were retained: kept from eviction for a time.",
+    "retain_refusals": "Keys that were not retained, as the pool's retentions were at their bounds.",
+    "retained_evictions": "Softly retained objects dropped, as there was nothing else to drop.",
 }
 _POOL_GAUGES: Final = {
     "objects": "Objects in the pool.",
     "bytes": "Bytes of memory that the pool's objects take.",
     "quota_bytes": "Bytes the pool may take; 0: all that the node has.",
+    "retained_objects": "Objects that are retained.",
+    "retained_bytes": "Bytes of memory that retained objects take.",
+    "retained_bytes_hard": "Of them, those that nothing evicts.",
 }
 _SHARD_COUNTERS: Final = {
     "commands": "Commands executed.",

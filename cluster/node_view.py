@@ -168,11 +168,13 @@ def _pool_table(counters: Counters) -> RenderableType:
             _percent(hit_ratio(pool)),
             f"{pool['puts']:,}",
             f"{pool['evictions']:,}",
+            f"{pool['retained_objects']:,}",
+            format_size(pool["retained_bytes"]),
         )
         for name, pool in counters.pools.items()
     ]
     columns = ("pool", "kind", ">objects", ">size", ">quota", ">gets", ">hits", ">puts")
-    return table(*columns, ">evictions", rows=rows)
+    return table(*columns, ">evictions", ">retained", ">their size", rows=rows)
 
 
 def _frame(node: Payload, rates: Rates) -> RenderableType:

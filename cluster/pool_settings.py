@@ -19,7 +19,7 @@ def list_pools(address: str | None, *, as_json: bool) -> None:
         print_json(pools)
         return
     rows = [(name, *(words for _, words in _words(pool))) for name, pool in pools.items()]
-    columns = ("pool", "kind", "eviction", ">quota", ">default ttl", "secrets")
+    columns = ("pool", "kind", "eviction", ">quota", ">default ttl", ">retained max", "secrets")
     console().print(table(*columns, rows=rows))
 
 
@@ -137,5 +137,9 @@ def _words(pool: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("eviction", pool["eviction"]),
         ("quota", format_size(pool["quota"]) if pool["quota"] else "all memory"),
         ("default ttl", f"{pool['ttl']:g} s" if pool["ttl"] else "forever"),
+        (
+            "retained max",
+            format_size(pool["retained_max"]) if pool["retained_max"] else "a quarter of the quota",
+        ),
         ("secrets", ", ".join(counts) or "none: open to whoever reaches the node"),
     ]

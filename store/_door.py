@@ -94,7 +94,16 @@ if TYPE_CHECKING:  # For checkers and editors, which do not run `__getattr__`.
         RangeResult as RangeResult,
     )
     from kvstrata.store.results import (
+        Retained as Retained,
+    )
+    from kvstrata.store.results import (
         Transport as Transport,
+    )
+    from kvstrata.store.retention import (
+        AsyncRetention as AsyncRetention,
+    )
+    from kvstrata.store.retention import (
+        Retention as Retention,
     )
 
 _NAMES = {
@@ -135,7 +144,12 @@ _NAMES = {
         "Outcome",
         "PutResult",
         "RangeResult",
+        "Retained",
         "Transport",
+    ),
+    "kvstrata.store.retention": (
+        "AsyncRetention",
+        "Retention",
     ),
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}

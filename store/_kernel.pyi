@@ -121,12 +121,22 @@ class PutMany(Operation):
 
 @final
 class KeysOnly(Operation):
-    """EXISTS, DELETE, EXPIRE or PREFIX_LENGTH over many keys (or one)."""
+    """EXISTS, DELETE, EXPIRE or PREFIX_LENGTH over many keys (or one); RELEASE or EXTEND over the
+    handles of retentions, of 8 bytes each.
+    """
 
     def __init__(self, opcode: int, keys: Sequence[bytes | str], *, ttl_ms: int = 0) -> None: ...
 
     prefix_length: int
     present: list[bool]  # Whether each key's status is OK.
+
+@final
+class Retain(Operation):
+    """RETAIN of many keys, softly or hard."""
+
+    def __init__(self, keys: Sequence[bytes | str], *, ttl_ms: int, hard: bool) -> None: ...
+
+    handles: list[int]  # 0 where the key's status is not OK.
 
 @final
 class Stat(Operation):
@@ -243,6 +253,7 @@ class PoolOptions:
         eviction: str,
         quota_bytes: int,
         ttl_ms_default: int,
+        retained_bytes_max: int,
         secrets: Sequence[tuple[str, int]],
         open_rights: int,
     ) -> None: ...

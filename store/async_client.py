@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
 from kvstrata import _kernel
-from kvstrata.store import batch_operations, limits, operations, streams, tensors, url
+from kvstrata.store import batch_operations, limits, operations, retention, streams, tensors, url
 from kvstrata.store.batch_operations import Pairs
 from kvstrata.store.buffers import Memory, Tensor
 from kvstrata.store.call import Call
@@ -28,6 +28,7 @@ from kvstrata.store.file_content import put_file
 from kvstrata.store.operations import Key
 from kvstrata.store.payloads import Payload
 from kvstrata.store.results import KeyInfo, ObjectStat, Outcome, PutResult, RangeResult, Transport
+from kvstrata.store.retention import AsyncRetention
 from kvstrata.store.retry import Attempts
 from kvstrata.store.statuses import BUSY, failure
 
@@ -208,6 +209,18 @@ class AsyncStore:
     async def prefix_length(self, keys: Iterable[Key], timeout: float | None = None) -> int:
         """See `Store.prefix_length`."""
         return await self._run(batch_operations.prefix_length(keys), timeout)
+
+    async def retain_many(
+        self, keys: Iterable[Key], ttl: float, hard: bool = False, timeout: float | None = None
+    ) -> AsyncRetention:
+        """See `Store.retain_many`: `async with await store.retain_many(keys, 30):`."""
+        call = retention.retain_many(keys, ttl, hard)
+        found = await self._run(call, timeout)
+        retained = AsyncRetention(self._run, found)
+        if hard and (refusal := retention.hard_refusal(call.keys, found)):
+            async with retained:
+                raise refusal
+        return retained
 
     async def scan(self, prefix: Key = b"", timeout: float | None = None) -> AsyncIterator[KeyInfo]:
         """See `Store.scan`."""

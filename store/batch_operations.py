@@ -30,7 +30,7 @@ _DONE_OR_EXISTED: Final = bits(OK, EXISTS)
 def put_many(pairs: Pairs, ttl: float | None, if_absent: bool) -> Batch[_kernel.PutMany, Outcome]:
     """PUT of many values."""
     items = list(pairs.items() if isinstance(pairs, Mapping) else pairs)
-    keys = _as_keys([key for key, _ in items])
+    keys = as_keys([key for key, _ in items])
     values = [as_source(value) for _, value in items]
     milliseconds = ttl_ms(ttl)
 
@@ -40,8 +40,8 @@ def put_many(pairs: Pairs, ttl: float | None, if_absent: bool) -> Batch[_kernel.
 
     def make(indices: Sequence[int]) -> _kernel.PutMany:
         return _kernel.PutMany(
-            _chosen(keys, indices),
-            _chosen(values, indices),
+            chosen(keys, indices),
+            chosen(values, indices),
             ttl_ms=milliseconds,
             if_absent=if_absent,
         )
@@ -58,11 +58,11 @@ def put_many(pairs: Pairs, ttl: float | None, if_absent: bool) -> Batch[_kernel.
 
 def get_many(keys: Iterable[Key]) -> Batch[_kernel.GetMany, bytes | None]:
     """GET of many values into new memory."""
-    names = _as_keys(keys)
+    names = as_keys(keys)
     return Batch(
         "get_many",
         names,
-        lambda indices: _kernel.GetMany(_chosen(names, indices)),
+        lambda indices: _kernel.GetMany(chosen(names, indices)),
         lambda operation: operation.values,
         _DONE_OR_MISSING,
         safe=True,
@@ -73,7 +73,7 @@ def get_many_into(
     keys: Iterable[Key], buffers: Iterable[Memory]
 ) -> Batch[_kernel.GetMany, int | None]:
     """GET of many values into the caller's memory, one buffer a key."""
-    names = _as_keys(keys)
+    names = as_keys(keys)
     sinks = [as_sink(buffer) for buffer in buffers]
     if len(names) != len(sinks):
         raise UsageError(f"get_many_into takes one buffer a key, not {len(sinks)} for {len(names)}")
@@ -85,7 +85,7 @@ def get_many_into(
     return Batch(
         "get_many_into",
         names,
-        lambda indices: _kernel.GetMany(_chosen(names, indices), _chosen(sinks, indices)),
+        lambda indices: _kernel.GetMany(chosen(names, indices), chosen(sinks, indices)),
         lambda operation: operation.lengths,
         _DONE_OR_MISSING,
         explain,
@@ -112,7 +112,7 @@ def expire_many(keys: Iterable[Key], seconds: float | None) -> Batch[_kernel.Key
 
 def prefix_length(keys: Iterable[Key]) -> Call[_kernel.KeysOnly, int]:
     """PREFIX_LENGTH: how many keys from the front exist without a gap."""
-    names = _as_keys(keys)
+    names = as_keys(keys)
     subject = f"prefix_length of {len(names)} keys"
 
     def read(operation: _kernel.KeysOnly) -> int:
@@ -131,25 +131,30 @@ def prefix_length(keys: Iterable[Key]) -> Call[_kernel.KeysOnly, int]:
 def _present_many(
     name: str, opcode: int, keys: Iterable[Key], milliseconds: int = 0, *, safe: bool = False
 ) -> Batch[_kernel.KeysOnly, bool]:
-    names = _as_keys(keys)
+    names = as_keys(keys)
     return Batch(
         name,
         names,
-        lambda indices: _kernel.KeysOnly(opcode, _chosen(names, indices), ttl_ms=milliseconds),
+        lambda indices: _kernel.KeysOnly(opcode, chosen(names, indices), ttl_ms=milliseconds),
         lambda operation: operation.present,
         _DONE_OR_MISSING,
         safe=safe,
     )
 
 
-def _as_keys(keys: Iterable[Key]) -> list[Key]:
-    """The keys as a list. What each one is only the operation looks at: there may be hundreds."""
+def as_keys(keys: Iterable[Key]) -> list[Key]:
+    """The keys as a list. What each one is only the operation looks at: there may be hundreds.
+
+    Raises:
+        UsageError: it is one key, not several.
+    """
     if isinstance(keys, bytes | str):
         raise UsageError(f"a list of keys is wanted, not one key: pass [{show(keys)}]")
     return list(keys)
 
 
-def _chosen(items: Sequence[T], indices: Sequence[int]) -> Sequence[T]:
+def chosen(items: Sequence[T], indices: Sequence[int]) -> Sequence[T]:
+    """The items of these indices, which are in order."""
     if len(indices) == len(items):  # The usual case: the first try.
         return items
     return [items[index] for index in indices]

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Literal, Self, TypeVar
 
 from kvstrata import _kernel
-from kvstrata.store import batch_operations, config, operations, tensors, url
+from kvstrata.store import batch_operations, config, operations, retention, tensors, url
 from kvstrata.store.batch_operations import Pairs
 from kvstrata.store.buffers import REFUSALS, Memory, Tensor
 from kvstrata.store.call import Call
@@ -19,6 +19,7 @@ from kvstrata.store.file_content import put_file
 from kvstrata.store.operations import Key
 from kvstrata.store.payloads import Payload
 from kvstrata.store.results import KeyInfo, ObjectStat, Outcome, PutResult, RangeResult, Transport
+from kvstrata.store.retention import Retention
 from kvstrata.store.retry import Attempts
 from kvstrata.store.statuses import BUSY, NOT_FOUND, OK
 from kvstrata.store.streams import copy_to_file, open_object
@@ -306,6 +307,28 @@ class Store:
     def prefix_length(self, keys: Iterable[Key], timeout: float | None = None) -> int:
         """How many of the keys exist, counted from the first up to the first that is absent."""
         return self._run(batch_operations.prefix_length(keys), timeout)
+
+    def retain_many(
+        self, keys: Iterable[Key], ttl: float, hard: bool = False, timeout: float | None = None
+    ) -> Retention:
+        """Keep the objects of these keys from eviction for `ttl` seconds, at most an hour.
+
+        Softly, they are evicted last: only once the shard has nothing else of the pool to give. That
+        is a wish: look at the outcomes for keys that could not be retained. Hard, they are not evicted
+        at all. That is a promise, for which the admin right is needed, within the pool's
+        `retained_max`; puts may find the node BUSY for it.
+
+        Raises:
+            BusyError: hard, and more than the pool may retain; nothing was retained.
+            TooLargeError: hard, and an object alone is larger than that; nothing was retained.
+        """
+        call = retention.retain_many(keys, ttl, hard)
+        found = self._run(call, timeout)
+        retained = Retention(self._run, found)
+        if hard and (refusal := retention.hard_refusal(call.keys, found)):
+            with retained:  # What could be retained is given back.
+                raise refusal
+        return retained
 
     def scan(self, prefix: Key = b"", timeout: float | None = None) -> Iterator[KeyInfo]:
         """All keys with the prefix, with their sizes, in no order; some may come twice.

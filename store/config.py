@@ -197,6 +197,11 @@ class PoolConfig(_Section):
         le=10**10,
         description="Seconds objects live that were put without a TTL; 0: forever.",
     )
+    retained_max: Size = Field(
+        default=0,
+        ge=0,
+        description="Bytes that hard retentions may keep from eviction; 0: a quarter of the quota.",
+    )
     copies: Literal[1] = Field(default=1, description="Durable copies; a single node keeps 1.")
     acknowledge: Literal["memory"] = Field(
         default="memory", description="Where a value is when its put is acknowledged."

@@ -42,6 +42,12 @@ RESP_UNAUTHENTICATED_ARGUMENT_BYTES_MAX: Final = 16_384
 # From here on an argument's way into its place costs more than a system call of its own.
 RESP_LARGE_ARGUMENT_BYTES_MIN: Final = 16_384
 
+# A client that has died keeps what it retained for so long at most.
+RETENTION_MS_MAX: Final = 3_600_000
+# Of one pool: keys named in all its retentions together. At 200 bytes each, if every one has a
+# retention to itself, they take 13 MB.
+RETENTION_CLAIM_COUNT_MAX: Final = 65_536
+
 SLOT_COUNT: Final = 16_384  # As Valkey cluster.
 SHARD_COUNT_MAX: Final = 64
 POOL_COUNT_MAX: Final = 1_024

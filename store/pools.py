@@ -68,6 +68,7 @@ def pool_options(name: str, config: PoolConfig) -> _kernel.PoolOptions:
         eviction=config.eviction,
         quota_bytes=config.quota,
         ttl_ms_default=round(config.ttl * 1000),
+        retained_bytes_max=config.retained_max,
         secrets=secrets,
         open_rights=0 if config.has_secrets else _EVERYTHING,
     )

@@ -13,6 +13,17 @@ class Outcome(enum.StrEnum):
     EXISTED = "existed"
 
 
+class Retained(enum.StrEnum):
+    """What became of a key that was to be retained.
+
+    `busy`: the pool's retentions are at their bounds.
+    """
+
+    RETAINED = "retained"
+    ABSENT = "absent"
+    BUSY = "busy"
+
+
 class PutResult(NamedTuple):
     """What a put did, and the object as it is now.
 

@@ -25,6 +25,14 @@ Ttl = Annotated[
         metavar="TIME", help="For objects put without one; 0 is forever.", show_default=False
     ),
 ]
+RetainedMax = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="What hard retentions may keep of it; 0 is a quarter of the quota.",
+        show_default=False,
+    ),
+]
 Secret = Annotated[
     list[str] | None,
     typer.Option(
@@ -84,6 +92,7 @@ def create(
     eviction: Eviction = None,
     quota: Quota = None,
     ttl: Ttl = None,
+    retained_max: RetainedMax = None,
     secret: Secret = None,
     secret_file: SecretFile = None,
     url: Url = None,
@@ -92,7 +101,13 @@ def create(
     """Make a pool. It lasts over restarts if the node has a --pools-file; the answer says so."""
     from kvstrata.cluster import pool_settings
 
-    given: dict[str, Any] = {"kind": kind, "eviction": eviction, "quota": quota, "ttl": ttl}
+    given: dict[str, Any] = {
+        "kind": kind,
+        "eviction": eviction,
+        "quota": quota,
+        "ttl": ttl,
+        "retained_max": retained_max,
+    }
     secrets = pool_settings.secrets(secret or [], secret_file or [])
     pool_settings.create(url, name, {**given, **secrets}, as_json=json)
 
@@ -102,6 +117,7 @@ def change(
     eviction: Eviction = None,
     quota: Quota = None,
     ttl: Ttl = None,
+    retained_max: RetainedMax = None,
     secret: Secret = None,
     secret_file: SecretFile = None,
     url: Url = None,
@@ -114,7 +130,12 @@ def change(
     """
     from kvstrata.cluster import pool_settings
 
-    given: dict[str, Any] = {"eviction": eviction, "quota": quota, "ttl": ttl}
+    given: dict[str, Any] = {
+        "eviction": eviction,
+        "quota": quota,
+        "ttl": ttl,
+        "retained_max": retained_max,
+    }
     secrets = pool_settings.secrets(secret or [], secret_file or [])
     pool_settings.change(url, name, {**given, **secrets}, as_json=json)
 

@@ -65,6 +65,9 @@ void bind_keys(nb::module_* module) {
            "ttl_ms"_a = 0)
       .def_prop_ro("prefix_length", &KeysOnly::prefix_length)
       .def_prop_ro("present", &KeysOnly::present);
+  nb::class_<Retain, Operation>(*module, "Retain", nb::is_final())
+      .def(nb::init<nb::handle, uint64_t, bool>(), "keys"_a, nb::kw_only(), "ttl_ms"_a, "hard"_a)
+      .def_prop_ro("handles", &Retain::handles);
   nb::class_<Stat, Operation>(*module, "Stat", nb::is_final())
       .def(nb::init<nb::handle>(), "key"_a)
       .def_prop_ro("location", [](const Stat& self) { return self.outcome().location; })

@@ -10,11 +10,12 @@ namespace kvstrata {
 namespace {
 
 Opcode keys_only_opcode(int opcode) {
-  for (Opcode known : {Opcode::Exists, Opcode::PrefixLength, Opcode::Delete, Opcode::Expire}) {
+  for (Opcode known : {Opcode::Exists, Opcode::PrefixLength, Opcode::Delete, Opcode::Expire,
+                       Opcode::Release, Opcode::Extend}) {
     if (opcode == static_cast<int>(known)) return known;
   }
   throw nb::value_error(("opcode " + std::to_string(opcode) +
-                         " is not one of EXISTS, PREFIX_LENGTH, DELETE and EXPIRE")
+                         " is not one of EXISTS, PREFIX_LENGTH, DELETE, EXPIRE, RELEASE and EXTEND")
                             .c_str());
 }
 
@@ -44,6 +45,26 @@ nb::list KeysOnly::present() const {
   nb::list list;
   for (const Transfer& transfer : transfers_) {
     for (const TransferItem& item : transfer.items) list.append(item.status == Status::Ok);
+  }
+  return list;
+}
+
+Retain::Retain(nb::handle keys, uint64_t ttl_ms, bool hard) {
+  KeySequence key_sequence(keys, "keys");
+  expect(key_sequence.size());
+  for (size_t i = 0; i < key_sequence.size(); ++i) {
+    add_item(Opcode::Retain, buffers_.hold_key(key_sequence[i]), 0);
+  }
+  for (Transfer& transfer : transfers_) {
+    transfer.ttl_ms = ttl_ms;
+    transfer.entry_flags = hard ? kFlagHard : 0;
+  }
+}
+
+nb::list Retain::handles() const {
+  nb::list list;
+  for (const Transfer& transfer : transfers_) {
+    for (const TransferItem& item : transfer.items) list.append(item.handle);
   }
   return list;
 }

@@ -1,4 +1,5 @@
-// Operations that move no values: EXISTS, DELETE, EXPIRE, PREFIX_LENGTH, STAT, SCAN and ADMIN.
+// Operations that move no values: EXISTS, DELETE, EXPIRE, PREFIX_LENGTH, RETAIN and what goes with
+// it, STAT, SCAN and ADMIN.
 #pragma once
 
 #include "store/native/bind_operation.h"
@@ -12,6 +13,14 @@ class KeysOnly final : public Operation {
   uint64_t prefix_length() const noexcept;
   // Whether each key's status is OK.
   nanobind::list present() const;
+};
+
+class Retain final : public Operation {
+ public:
+  Retain(nanobind::handle keys, uint64_t ttl_ms, bool hard);
+
+  // What each key's retention is called; 0 where its status is not OK.
+  nanobind::list handles() const;
 };
 
 class Stat final : public SingleOperation {

@@ -28,11 +28,16 @@ EvictionKind eviction_kind(const std::string& name) {
 }
 
 PoolSettings make_pool(std::string name, bool immutable, const std::string& eviction,
-                       uint64_t quota_bytes, uint64_t ttl_ms_default,
+                       uint64_t quota_bytes, uint64_t ttl_ms_default, uint64_t retained_bytes_max,
                        const std::vector<std::pair<std::string, uint32_t>>& secrets,
                        uint32_t open_rights) {
-  PoolSettings settings{std::move(name), immutable,      eviction_kind(eviction),
-                        quota_bytes,     ttl_ms_default, {},
+  PoolSettings settings{std::move(name),
+                        immutable,
+                        eviction_kind(eviction),
+                        quota_bytes,
+                        ttl_ms_default,
+                        retained_bytes_max,
+                        {},
                         open_rights};
   for (const auto& [text, rights] : secrets) settings.secrets.push_back({text, rights});
   return settings;
@@ -132,13 +137,14 @@ void bind_node(nb::module_& module) {
       .def(
           "__init__",
           [](PoolSettings* self, std::string name, bool immutable, const std::string& eviction,
-             uint64_t quota_bytes, uint64_t ttl_ms_default,
+             uint64_t quota_bytes, uint64_t ttl_ms_default, uint64_t retained_bytes_max,
              const std::vector<std::pair<std::string, uint32_t>>& secrets, uint32_t open_rights) {
-            new (self) PoolSettings(make_pool(std::move(name), immutable, eviction, quota_bytes,
-                                              ttl_ms_default, secrets, open_rights));
+            new (self)
+                PoolSettings(make_pool(std::move(name), immutable, eviction, quota_bytes,
+                                       ttl_ms_default, retained_bytes_max, secrets, open_rights));
           },
           "name"_a, nb::kw_only(), "immutable"_a, "eviction"_a, "quota_bytes"_a, "ttl_ms_default"_a,
-          "secrets"_a, "open_rights"_a);
+          "retained_bytes_max"_a, "secrets"_a, "open_rights"_a);
   nb::class_<NodeOptions>(module, "NodeOptions", nb::is_final())
       .def("__init__", [](NodeOptions* self, const nb::kwargs& arguments) {
         new (self) NodeOptions(make_options(arguments));

@@ -5,6 +5,7 @@
 
 #include "store/native/capsule_protocol.h"
 #include "store/native/node.h"
+#include "store/native/retention_handle.h"
 #include "store/native/scan_cursor.h"
 #include "store/native/shard.h"
 #include "store/native/slot.h"
@@ -44,6 +45,9 @@ LatencyKind latency_kind(Opcode opcode) noexcept {
       return LatencyKind::Write;
     case Opcode::Delete:
     case Opcode::Expire:
+    case Opcode::Retain:
+    case Opcode::Release:
+    case Opcode::Extend:
       return LatencyKind::Change;
     case Opcode::Scan:
       return LatencyKind::Scan;
@@ -83,16 +87,40 @@ Status check_attributes(Bytes attributes, bool are_kept) noexcept {
   return reader.malformed() ? Status::Invalid : Status::Ok;
 }
 
-Status check_entry(const Entry& entry, Opcode opcode, uint64_t value_bytes_max) noexcept {
+uint32_t owner_of(const Entry& entry, Opcode opcode, uint32_t shard_count) noexcept {
+  if (!opcode_takes_handles(opcode)) return slot_shard(key_slot(entry.key), shard_count);
+  return RetentionHandle::from(load_le<uint64_t>(entry.key.data())).shard;
+}
+
+Status check_retention_ttl(uint64_t ttl_ms) noexcept {
+  return ttl_ms != 0 && ttl_ms <= limits::kRetentionMsMax ? Status::Ok : Status::Invalid;
+}
+
+}  // namespace
+
+Status CapsuleProtocol::check_entry(const Entry& entry, Opcode opcode) const {
   if (entry.key.size() > limits::kKeyBytesMax) return Status::Invalid;
   Status status = check_attributes(entry.attributes, opcode == Opcode::Put);
   if (status != Status::Ok) return status;
-  if (opcode_writes(opcode)) return check_write(entry, opcode, value_bytes_max);
+  if (opcode_writes(opcode)) return check_write(entry, opcode, shard_->store().value_bytes_max());
+  if (opcode_takes_handles(opcode)) return check_handle(entry, opcode);
+  if (opcode == Opcode::Retain) {
+    bool may_be_hard = (rights_ & kRightAdmin) != 0;
+    if ((entry.flags & kFlagHard) != 0 && !may_be_hard) return Status::Denied;
+    return check_retention_ttl(entry.ttl_ms);
+  }
   bool streams = entry.descriptor.kind == static_cast<uint8_t>(DescriptorKind::Stream);
   return opcode_reads(opcode) && !streams ? Status::Unsupported : Status::Ok;
 }
 
-}  // namespace
+// What is wrong with a handle is not told from one whose retention has ended.
+Status CapsuleProtocol::check_handle(const Entry& entry, Opcode opcode) const {
+  if (entry.key.size() != sizeof(uint64_t)) return Status::Invalid;
+  auto handle = RetentionHandle::from(load_le<uint64_t>(entry.key.data()));
+  if (handle.is_hard && (rights_ & kRightAdmin) == 0) return Status::Denied;
+  if (handle.shard >= shard_->node().shard_count()) return Status::NotFound;
+  return opcode == Opcode::Extend ? check_retention_ttl(entry.ttl_ms) : Status::Ok;
+}
 
 // What makes a whole command impossible, though its bytes are well formed.
 Status CapsuleProtocol::refusal(const RequestHeader& header, Bytes attributes,
@@ -176,7 +204,6 @@ void CapsuleProtocol::start(const RequestHeader& header, Bytes body) {
 
 bool CapsuleProtocol::read_entries(Command* command, const RequestHeader& header, Bytes body) {
   uint32_t shard_count = shard_->node().shard_count();
-  uint64_t value_bytes_max = shard_->store().value_bytes_max();
   uint64_t data_length = 0;
   EntryReader reader(command->opcode, header.entry_count, body);
   command->make_tasks(header.entry_count);
@@ -185,8 +212,10 @@ bool CapsuleProtocol::read_entries(Command* command, const RequestHeader& header
     Entry& entry = task.detail == nullptr ? lean : task.detail->entry;
     if (!reader.next(&entry)) return false;
     task.key = entry.key;
-    task.status = check_entry(entry, command->opcode, value_bytes_max);
-    if (shard_count > 1) task.shard = slot_shard(key_slot(entry.key), shard_count);
+    task.status = check_entry(entry, command->opcode);
+    if (shard_count > 1 && task.status == Status::Ok) {
+      task.shard = owner_of(entry, command->opcode, shard_count);
+    }
     if (!opcode_writes(command->opcode)) continue;
     if (data_length + entry.value_length < data_length) return false;
     data_length += entry.value_length;
@@ -320,6 +349,9 @@ void CapsuleProtocol::encode_outcome(const Command& command, const Task& task,
     case Opcode::Append:
       writer->add_outcome(
           WriteOutcome{task.status, detail.result, detail.value_length, detail.version});
+      return;
+    case Opcode::Retain:
+      writer->add_outcome(RetainOutcome{task.status, detail.handle});
       return;
     case Opcode::Stat:
       writer->add_outcome(StatOutcome{task.status, detail.place, detail.chunk_count,

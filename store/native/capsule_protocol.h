@@ -52,6 +52,8 @@ class CapsuleProtocol final : public Protocol {
 
   // capsule_command.cc
   void start(const RequestHeader& header, Bytes body);
+  Status check_entry(const Entry& entry, Opcode opcode) const;
+  Status check_handle(const Entry& entry, Opcode opcode) const;
   bool read_entries(Command* command, const RequestHeader& header, Bytes body);
   Status refusal(const RequestHeader& header, Bytes attributes, std::string* message) const;
   void run_windows(Command* command);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "store/native/partition.h"
+#include "store/native/retention_handle.h"
 #include "transport/native/checksum.h"
 
 namespace kvstrata {
@@ -18,7 +19,8 @@ constexpr uint32_t kScanStep = 64;
 constexpr uint32_t kScanVisitMax = 1024;
 
 constexpr bool opcode_has_detail(Opcode opcode) noexcept {
-  return opcode != Opcode::Exists && opcode != Opcode::PrefixLength && opcode != Opcode::Delete;
+  return opcode != Opcode::Exists && opcode != Opcode::PrefixLength && opcode != Opcode::Delete &&
+         opcode != Opcode::Release;
 }
 
 void recycle(ByteBuffer* buffer) noexcept {
@@ -130,7 +132,27 @@ void perform_scan(ObjectStore& store, Partition& partition, Task* task) {
   detail.cursor = cursor;
 }
 
-void perform_one(ObjectStore& store, Partition& partition, Opcode opcode, Task* task) {
+// `*number` is of the retention that the command's key before this one joined on this shard, or 0.
+void perform_retain(ObjectStore& store, Partition& partition, Task* task, uint64_t* number) {
+  TaskDetail& detail = *task->detail;
+  bool is_hard = (detail.entry.flags & kFlagHard) != 0;
+  task->status =
+      store.retain_object(partition, task->hash, task->key, detail.entry.ttl_ms, is_hard, number);
+  if (task->status != Status::Ok) return;
+  detail.handle = RetentionHandle{task->shard, is_hard, *number}.word();
+}
+
+// Release, Extend: the key is a handle, whose length was checked.
+void perform_on_handle(ObjectStore& store, Partition& partition, Opcode opcode, Task* task) {
+  auto handle = RetentionHandle::from(load_le<uint64_t>(task->key.data()));
+  task->status = opcode == Opcode::Release
+                     ? store.release_retention(partition, handle.number, handle.is_hard)
+                     : store.extend_retention(partition, handle.number, handle.is_hard,
+                                              task->detail->entry.ttl_ms);
+}
+
+void perform_one(ObjectStore& store, Partition& partition, Opcode opcode, Task* task,
+                 uint64_t* retention) {
   switch (opcode) {
     case Opcode::Get:
     case Opcode::GetRange:
@@ -152,6 +174,13 @@ void perform_one(ObjectStore& store, Partition& partition, Opcode opcode, Task* 
     case Opcode::Scan:
       perform_scan(store, partition, task);
       return;
+    case Opcode::Retain:
+      perform_retain(store, partition, task, retention);
+      return;
+    case Opcode::Release:
+    case Opcode::Extend:
+      perform_on_handle(store, partition, opcode, task);
+      return;
     default:
       task->status = Status::Unsupported;
   }
@@ -163,10 +192,11 @@ void execute(ObjectStore& store, Partition& partition, uint32_t shard, Command* 
   std::array<Task*, ObjectStore::kPrefetchCount> block;
   std::array<uint64_t, ObjectStore::kPrefetchCount> hashes;
   size_t count = 0;
+  uint64_t retention = 0;
   auto perform_block = [&] {
     if (count > 1) store.prefetch(partition, std::span(hashes).first(count));
     for (Task* task : std::span(block).first(count)) {
-      perform_one(store, partition, command->opcode, task);
+      perform_one(store, partition, command->opcode, task, &retention);
     }
     count = 0;
   };
@@ -258,6 +288,7 @@ void TaskDetail::reset() noexcept {
   ttl_left_ms = kTtlNever;
   cursor = 0;
   location = 0;
+  handle = 0;
   key_count = 0;
   pieces.clear();
   recycle(&checksums);

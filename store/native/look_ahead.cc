@@ -18,7 +18,7 @@ constexpr size_t kCapsuleCount = 16;
 bool names_one_key(const RequestHeader& header) noexcept {
   auto opcode = static_cast<Opcode>(header.opcode);
   return header.entry_count == 1 && opcode_known(header.opcode) && opcode != Opcode::Scan &&
-         opcode != Opcode::Admin && opcode != Opcode::Noop;
+         opcode != Opcode::Admin && opcode != Opcode::Noop && !opcode_takes_handles(opcode);
 }
 
 // A capsule alone gains nothing.

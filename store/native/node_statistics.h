@@ -32,6 +32,12 @@ constexpr auto kPoolCounters = std::to_array<NamedCounter<PoolStatistics>>({
     {"evicted_bytes", &PoolStatistics::evicted_bytes},
     {"expirations", &PoolStatistics::expirations},
     {"corruptions", &PoolStatistics::corruptions},
+    {"retained_objects", &PoolStatistics::retained_objects},
+    {"retained_bytes", &PoolStatistics::retained_bytes},
+    {"retained_bytes_hard", &PoolStatistics::retained_bytes_hard},
+    {"retains", &PoolStatistics::retains},
+    {"retain_refusals", &PoolStatistics::retain_refusals},
+    {"retained_evictions", &PoolStatistics::retained_evictions},
 });
 
 constexpr auto kShardCounters = std::to_array<NamedCounter<ShardStatistics>>({

@@ -51,6 +51,7 @@ void ObjectStore::set_pool(PoolId id, const PoolSettings& settings,
 
 void ObjectStore::drop_pool(PoolId id) {
   if (partition(id) == nullptr) return;
+  claim_count_ -= partition(id)->retentions.claim_count();  // They end with it.
   dropped_.push_back(std::move(partitions_[place_of(id)]));
   drop_step();
 }
@@ -210,6 +211,7 @@ void ObjectStore::take_out(Partition& partition, Location location, uint64_t kep
     --partition.flushed_count;
     --flushed_count_;
   }
+  if (partition.is_retained(location)) end_retaining(partition, location);
   if (partition.policy != nullptr) partition.policy->on_remove(location, bytes);
   disown_chunks(location);
   free_record(location);
@@ -310,8 +312,13 @@ Status ObjectStore::widen_with_expiry(Partition& partition, uint64_t hash, Bytes
   std::ranges::copy(old_record.key(), record.key().begin());
   std::ranges::copy(old_record.inline_value(), record.inline_value().begin());
   record.set_inline_checksum(old_record.inline_checksum());
+  // It is the same object, so its retentions stay with it.
+  bool retained = partition.is_retained(present);
+  if (partition.is_retained_hard(present)) partition.usage->retained_bytes_hard += more_bytes;
+  uint32_t place = retained ? put_back(partition, present) : RetentionTable::kNoPlace;
   replace(partition, hash, present, wider, present_bytes);
   link(partition, hash, wider);
+  if (retained) set_aside(partition, wider, place);
   *location = wider;
   return Status::Ok;
 }
@@ -331,7 +338,7 @@ void ObjectStore::publish_gauges() noexcept {
   uint64_t index_bytes = 0;
   for (const auto& partition : partitions_) {
     if (partition == nullptr) continue;
-    index_bytes += partition->index.memory_bytes();
+    index_bytes += partition->index.memory_bytes() + partition->retentions.memory_bytes();
     partition->statistics->objects_expiring.set(partition->expiring_count);
     if (partition->policy == nullptr) continue;
     index_bytes += partition->policy->memory_bytes();

@@ -15,6 +15,7 @@
 #include "store/native/index.h"
 #include "store/native/pool.h"
 #include "store/native/record.h"
+#include "store/native/retention_table.h"
 #include "store/native/statistics.h"
 #include "tiering/native/eviction.h"
 #include "tiering/native/shard_memory.h"
@@ -133,6 +134,17 @@ class ObjectStore final : public RecordResolver {
   // `ttl_ms` from now, kTtlNever for none. Ok, NotFound; NoSpace, Busy (the record had to grow).
   Status expire(Partition& partition, uint64_t hash, Bytes key, uint64_t ttl_ms) noexcept;
 
+  // Retentions: see retention.cc. Keeps the key's object from eviction for so long by one more
+  // claim of the retention `*number`, or of a new one if that is 0 or differs in its end or kind.
+  // Ok; NotFound; Busy (the pool's retentions are at their bounds); TooLarge (hard, and larger than
+  // all that the pool may retain so).
+  Status retain_object(Partition& partition, uint64_t hash, Bytes key, uint64_t ttl_ms,
+                       bool is_hard, uint64_t* number) noexcept;
+  // Ok; NotFound: there is no such retention, or it has ended.
+  Status extend_retention(Partition& partition, uint64_t number, bool is_hard,
+                          uint64_t ttl_ms) noexcept;
+  Status release_retention(Partition& partition, uint64_t number, bool is_hard) noexcept;
+
   // The largest value that could ever be held.
   uint64_t value_bytes_max() const noexcept;
   uint64_t reserved_bytes() const noexcept { return reserved_bytes_; }
@@ -210,12 +222,25 @@ class ObjectStore final : public RecordResolver {
   Status make_room_in(Partition& partition, uint64_t bytes) noexcept;
   bool keep_to_quotas() noexcept;
 
+  // retention.cc
+  uint64_t hard_bytes_max(const Partition& partition) const noexcept;
+  Status claim(Partition& partition, Location location, uint64_t end_ms, bool is_hard,
+               uint64_t* number) noexcept;
+  bool end_retentions() noexcept;
+  void end_claims(Partition& partition, const RetentionTable::Retention& ended) noexcept;
+  void end_retaining(Partition& partition, Location location) noexcept;
+  void set_aside(Partition& partition, Location location, uint32_t index) noexcept;
+  uint32_t put_back(Partition& partition, Location location) noexcept;
+  Location next_victim(Partition& partition) noexcept;
+  bool may_evict(const Partition& partition, Location location) const noexcept;
+
   // reclaim.cc
   void note_room_found() noexcept;
   void note_freed(uint64_t bytes) noexcept;
   Reach reach() const noexcept;
   Status shortage() const noexcept;
   bool evict_one(Partition& partition) noexcept;
+  void evict(Partition& partition, Location victim) noexcept;
   Partition* partition_to_evict() noexcept;
   bool begin_drain(bool evictable) noexcept;
   void start_drain(SegmentId segment) noexcept;
@@ -245,6 +270,7 @@ class ObjectStore final : public RecordResolver {
   std::vector<std::unique_ptr<Partition>> dropped_;     // While they have objects or open records.
   uint32_t expire_turn_ = 0;
   uint64_t flushed_count_ = 0;  // In the indexes of all pools, to be removed.
+  uint64_t claim_count_ = 0;    // Of retentions, in the tables of all pools.
 
   // Making room for an allocation that failed; see reclaim.cc.
   uint64_t needed_bytes_ = 0;

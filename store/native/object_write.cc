@@ -224,6 +224,7 @@ bool ObjectStore::overwrite(Partition& partition, const WriteRequest& request, L
               record.header().inline_length == value.size() &&
               (record.has(kHasExpiry) || expiry == RecordView::kNoExpiry);
   if (!fits || partition.settings.immutable) return false;
+  if (partition.is_retained(present)) end_retaining(partition, present);
   MutableBytes target = record.inline_value();
   if (!value.empty()) std::memcpy(target.data(), value.data(), value.size());
   record.set_inline_checksum(chunk_checksum(target));

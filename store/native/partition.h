@@ -19,6 +19,7 @@ class Partition final : public EvictionSource {
   std::shared_ptr<PoolUsage> usage;        // Kept while anything here is charged to it.
   PoolStatistics* statistics;
   EvictedKeys evicted_keys;
+  RetentionTable retentions;
   uint64_t reserved_bytes = 0;   // Charged for open records.
   bool wants_room = false;       // Has asked the other shards for room below the quota.
   uint64_t flushed_version = 0;  // Objects of this version and before it are gone.
@@ -29,6 +30,19 @@ class Partition final : public EvictionSource {
 
   void apply(const PoolSettings& next);
   uint64_t bytes() const noexcept { return statistics->bytes.value(); }
+  // 0 if, and only if, no object may be evicted.
+  uint64_t evictable_bytes() const noexcept {
+    return policy == nullptr ? 0 : bytes() - statistics->retained_bytes_hard.value();
+  }
+  // Of the pool's objects that hard retentions keep, those of other shards.
+  uint64_t retained_bytes_elsewhere() const noexcept {
+    return usage->retained_bytes_hard.load(std::memory_order_relaxed) -
+           statistics->retained_bytes_hard.value();
+  }
+  uint64_t unretained_count() const noexcept { return index.size() - retentions.record_count(); }
+  // Of a record in the index: whether it is retained, and whether that is hard.
+  bool is_retained(Location location) const noexcept;
+  bool is_retained_hard(Location location) const noexcept;
   // Since the object was last used, as far as the policy knows.
   uint64_t idle_ms(Location location) const noexcept;
 

@@ -38,7 +38,7 @@ Status ObjectStore::charge(Partition& partition, uint64_t bytes) noexcept {
 
 Status ObjectStore::make_room_in(Partition& partition, uint64_t bytes) noexcept {
   if (partition.policy == nullptr) return Status::NoSpace;
-  if (partition.index.size() != 0 && evict_one(partition)) return Status::Ok;
+  if (end_retentions() || evict_one(partition)) return Status::Ok;
   // The other shards' objects fill the quota, or writes under way do, which end.
   partition.usage->room_wanted.store(bytes, std::memory_order_relaxed);
   partition.wants_room = true;

@@ -42,34 +42,36 @@ void ObjectStore::note_freed(uint64_t bytes) noexcept {
 Partition* ObjectStore::partition_to_evict() noexcept {
   Partition* largest = nullptr;
   for (const auto& partition : partitions_) {
-    if (partition == nullptr || partition->policy == nullptr || partition->index.size() == 0) {
-      continue;
-    }
+    if (partition == nullptr || partition->evictable_bytes() == 0) continue;
     if (over_quota(*partition, 0)) return partition.get();
-    if (largest == nullptr || partition->bytes() > largest->bytes()) largest = partition.get();
+    if (largest == nullptr || partition->evictable_bytes() > largest->evictable_bytes()) {
+      largest = partition.get();
+    }
   }
   return largest;
 }
 
 // What is read, or shared by an append, stays in memory though its object be evicted, until that
-// has ended; what is being written cannot be evicted yet. A pool that never evicts keeps what it
-// has.
+// has ended; what is being written cannot be evicted yet, and what is retained hard, by whatever
+// shard, not before that ends. A pool that never evicts keeps what it has.
 ObjectStore::Reach ObjectStore::reach() const noexcept {
   ShardMemoryStatistics memory = memory_.statistics();
   uint64_t used = memory.cell_bytes_used + memory.extent_bytes_used;
   uint64_t evictable = 0;
   uint64_t kept = 0;
+  uint64_t kept_elsewhere = 0;  // For a time.
   for (const auto& partition : partitions_) {
     if (partition == nullptr) continue;
     if (partition->policy != nullptr) {
-      evictable += partition->bytes();
+      evictable += partition->evictable_bytes();
+      kept_elsewhere += partition->retained_bytes_elsewhere();
     } else {
       kept += partition->bytes() + partition->reserved_bytes;
     }
   }
   uint64_t free = memory_.free_bytes();
   return {.now_bytes = free + std::min(evictable, used - memory.extent_bytes_shared),
-          .later_bytes = free + used - std::min(used, kept)};
+          .later_bytes = free + used - std::min(used, kept) + kept_elsewhere};
 }
 
 // For who found no room, and holds none itself. Busy: what is missing is in the hands of transfers,
@@ -80,22 +82,29 @@ Status ObjectStore::shortage() const noexcept {
   return held ? Status::Busy : Status::NoSpace;
 }
 
+// False if nothing may be evicted. True, too, if a victim was looked for in vain among many
+// retained objects: it will be found.
 bool ObjectStore::evict_one(Partition& partition) noexcept {
-  Location victim = partition.policy->victim();
-  if (victim == 0) return false;
-  uint64_t bytes = memory_of(victim);
-  uint64_t hash = hash_at(victim);
-  partition.evicted_keys.remember(hash);
-  partition.statistics->evictions.add();
-  partition.statistics->evicted_bytes.add(bytes);
-  evicted_bytes_ += bytes;
+  if (partition.evictable_bytes() == 0) return false;
   ++reclaim_count_;
-  unlink(partition, hash, victim);
+  Location victim = next_victim(partition);
+  if (victim == 0) return true;
+  evicted_bytes_ += memory_of(victim);
+  evict(partition, victim);
   return true;
 }
 
+void ObjectStore::evict(Partition& partition, Location victim) noexcept {
+  uint64_t hash = hash_at(victim);
+  partition.evicted_keys.remember(hash);
+  partition.statistics->evictions.add();
+  partition.statistics->evicted_bytes.add(memory_of(victim));
+  if (partition.is_retained(victim)) partition.statistics->retained_evictions.add();
+  unlink(partition, hash, victim);
+}
+
 bool ObjectStore::make_progress() noexcept {
-  if (drop_step() || flush_step()) {
+  if (drop_step() || flush_step() || end_retentions()) {
     ++reclaim_count_;
     return true;
   }
@@ -180,12 +189,7 @@ void ObjectStore::drain_resident(const ShardMemory::Resident& resident) noexcept
   bool moved = resident.is_cell || resident.offset == record
                    ? move_record(*owner, record)
                    : move_chunk(record, {resident.offset, resident.length_bytes});
-  if (moved || owner->policy == nullptr) return;
-  uint64_t hash = hash_at(record);
-  owner->evicted_keys.remember(hash);
-  owner->statistics->evictions.add();
-  owner->statistics->evicted_bytes.add(memory_of(record));
-  unlink(*owner, hash, record);
+  if (!moved && may_evict(*owner, record)) evict(*owner, record);
 }
 
 bool ObjectStore::move_record(Partition& partition, Location location) noexcept {
@@ -205,6 +209,7 @@ bool ObjectStore::move_record(Partition& partition, Location location) noexcept 
   moved_bytes_ += bytes;
   partition.index.replace(hash_at(location), location, target);
   if (partition.policy != nullptr) partition.policy->on_move(location, target);
+  if (record.has(kRetained)) partition.retentions.at(record.place()).location = target;
   RecordView moved = view(target);
   for (uint32_t index = 0; moved.has(kIsChunked) && index < moved.chunk_count(); ++index) {
     memory_.set_owner(moved.extent(index), target);
@@ -252,8 +257,9 @@ bool ObjectStore::keep_head_room() noexcept {
   for (uint32_t step = 0; step < kMaintainStep; ++step) {
     if (memory_.free_bytes() >= head_room) return false;
     Partition* partition = partition_to_evict();
-    // A shard's only object may be as large as its memory: it is not evicted for nothing.
-    if (partition == nullptr || partition->index.size() < 2) return false;
+    // A shard's only object may be as large as its memory: it is not evicted for nothing, nor is
+    // what is retained.
+    if (partition == nullptr || partition->unretained_count() < 2) return false;
     if (!evict_one(*partition)) return false;
   }
   return true;
@@ -308,13 +314,14 @@ bool ObjectStore::drop_step() noexcept {
 }
 
 bool ObjectStore::maintain() noexcept {
+  bool ending = end_retentions();
   bool expiring = expire_step();
   bool dropping = drop_step();
   dropping = flush_step() || dropping;
   bool evicting_for_quotas = keep_to_quotas();
   bool draining = give_back_wanted();
   bool evicting = !dropping && keep_head_room();  // What was dropped goes first.
-  return expiring || dropping || evicting_for_quotas || draining || evicting;
+  return ending || expiring || dropping || evicting_for_quotas || draining || evicting;
 }
 
 }  // namespace kvstrata

@@ -55,7 +55,7 @@ struct RecordHeader {
   uint64_t version : 48;
   uint64_t pool_place : 10;
   uint64_t flags : 6;
-  uint64_t eviction_word : 32;  // While open: `shared_count`.
+  uint64_t eviction_word : 32;  // While open: `shared_count`. While retained: the place.
   uint64_t key_length : 13;
   uint64_t inline_length : 14;  // Of the value, when it is inside the record.
   uint64_t frequency : 4;
@@ -72,6 +72,7 @@ enum RecordFlag : uint8_t {
   kInExtent = 8,    // The record lies in an extent, not a cell.
   kOpen = 16,       // Being written; not in the index, not to be moved.
   kLaidAgain = 32,  // While open: the chunks were given back once, to be laid without gaps.
+  kRetained = 32,   // In the index: it has a place in its partition's retention table.
 };
 
 struct ChunkTableHeader {
@@ -170,6 +171,8 @@ class RecordView {
   // Of an open record: so many of its first chunks are those of the object that it will replace.
   uint32_t shared_count() const noexcept { return static_cast<uint32_t>(header().eviction_word); }
   void set_shared_count(uint32_t count) const noexcept { header().eviction_word = count; }
+  // Of a retained record, in the table of retentions.
+  uint32_t place() const noexcept { return static_cast<uint32_t>(header().eviction_word); }
   // The extent that holds a chunk, as it was allocated.
   Extent extent(uint32_t index) const noexcept {
     return {chunks()[index].location.offset(), extent_bytes(chunk_length(index))};

@@ -52,6 +52,9 @@ struct PoolStatistics {
   Counter exists_checks, exists_hits;
   Counter puts, put_bytes, put_refusals;
   Counter deletes, evictions, evicted_bytes, expirations, corruptions;
+  Counter retained_objects, retained_bytes, retained_bytes_hard;  // Gauges.
+  Counter retains, retain_refusals;
+  Counter retained_evictions;  // Of the evictions, those of softly retained objects.
 };
 
 // Of one command of Valkey clients.

@@ -9,7 +9,7 @@ from kvstrata import LocalStore, Store
 from tests.contract.doors import LoopThread
 from tests.contract.opener import Opener
 
-CONCEPTS = ("batch", "pool", "tensor", "value", "write")
+CONCEPTS = ("batch", "pool", "retention", "tensor", "value", "write")
 pytest.register_assert_rewrite(
     "tests.contract.contents", *(f"tests.contract.{concept}_contract" for concept in CONCEPTS)
 )

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from kvstrata.store.async_client import AsyncStore
-from kvstrata.store.results import Transport
+from kvstrata.store.retention import AsyncRetention
 
 
 class LoopThread:
@@ -26,20 +26,29 @@ class LoopThread:
         self._loop.close()
 
 
-class DrivenStore:
-    """Has every method of `AsyncStore`, but waits for the outcome."""
+class Driven:
+    """Has every method of what it drives, but waits for the outcome."""
+
+    def __init__(self, loop: LoopThread, driven: object) -> None:
+        self._loop = loop
+        self._driven = driven
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        found = getattr(self._driven, name)
+        if not callable(found):
+            return found
+        return lambda *args, **named: self._drive(_called(found, *args, **named))
+
+    def _drive(self, coroutine: Any) -> Any:  # noqa: ANN401
+        result = self._loop.run(coroutine)
+        return Driven(self._loop, result) if isinstance(result, AsyncRetention) else result
+
+
+class DrivenStore(Driven):
+    """An `AsyncStore`, driven."""
 
     def __init__(self, loop: LoopThread, connecting: Callable[[], AsyncStore]) -> None:
-        self._loop = loop
-        self._store: AsyncStore = loop.run(_opened(connecting))
-
-    @property
-    def transport(self) -> Transport:
-        return self._store.transport
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        method = getattr(self._store, name)
-        return lambda *args, **named: self._loop.run(_called(method, *args, **named))
+        super().__init__(loop, loop.run(_opened(connecting)))
 
 
 async def _opened(connecting: Callable[[], AsyncStore]) -> AsyncStore:

@@ -174,3 +174,68 @@ def test_expired_objects_give_their_memory_back_unasked(start: Start) -> None:
 
     wait_until(has_room, "expired objects make room")
     wait_until(lambda: counters(store)["expirations"] == len(keys), "all shards look")
+
+
+def put_mebibytes(store: LocalStore, mebibytes: int, name: str, size: int) -> dict[str, bytes]:
+    """Put so much in values of that size."""
+    pairs = {f"{name}-{i}": content(size, i) for i in range(mebibytes * MIB // size)}
+    store.put_many(pairs)
+    return pairs
+
+
+@pytest.mark.parametrize("eviction", ["lru", "s3fifo"])
+@pytest.mark.parametrize("size", [5_000, 300_000])
+def test_what_is_retained_softly_goes_last(start: Start, eviction: str, size: int) -> None:
+    store = start("32MiB", eviction=eviction)
+    kept = put_mebibytes(store, 8, "kept", size)
+    retention = store.retain_many(kept, 600)
+    assert set(retention.outcomes) == {"retained"}
+    put_mebibytes(store, 64, "other", size)
+    assert counters(store)["evictions"] > 0
+    assert store.get_many(kept) == list(kept.values())
+    assert counters(store)["retained_evictions"] == 0
+    retention.release()
+    wait_until(lambda: counters(store)["retained_objects"] == 0, "the release is done")
+    put_mebibytes(store, 128, "more", size)
+    assert not any(store.exists_many(kept))
+
+
+def test_what_is_retained_softly_goes_where_nothing_else_is_left(start: Start) -> None:
+    store = start("64MiB")
+    for i in range(150):
+        store.put(f"{i}", content(MIB, i))
+        store.retain_many([f"{i}"], 600)
+    assert counters(store)["retained_evictions"] > 60
+    assert store.get("149") == content(MIB, 149)
+
+
+@pytest.mark.parametrize("eviction", ["lru", "s3fifo"])
+def test_what_is_retained_hard_stays_and_others_find_the_store_busy(
+    start: Start, eviction: str
+) -> None:
+    store = start("64MiB", eviction=eviction, retained_max="64MiB")
+    kept = {f"kept-{i}": content(MIB, i) for i in range(45)}
+    small = {f"small-{i}": content(100, i) for i in range(5_000)}
+    store.put_many(kept | small)
+    there = [key for key, found in zip(kept, store.exists_many(kept), strict=True) if found]
+    retention = store.retain_many([*there, *small], 600, hard=True)
+    assert set(retention.outcomes) == {"retained"}
+    with pytest.raises((kvstrata.BusyError, kvstrata.TimeoutError)):
+        store.put("large", content(30 * MIB), timeout=1)
+    for i in range(200):
+        store.put(f"other-{i}", content(300_000, i))
+    assert store.get_many(there) == [kept[key] for key in there]
+    assert store.get_many(small) == list(small.values())
+    assert counters(store)["retained_evictions"] == 0
+    assert retention.release()
+    store.put("large", content(30 * MIB))
+    assert store.get("large") == content(30 * MIB)
+
+
+def test_a_hard_retention_ends_with_its_time(start: Start) -> None:
+    store = start("64MiB", retained_max="64MiB")
+    kept = [f"{i}" for i in range(45)]
+    store.put_many((key, content(MIB)) for key in kept)
+    store.retain_many(kept, 2, hard=True)
+    store.put("large", content(30 * MIB))  # Waits for that.
+    assert counters(store)["retained_bytes_hard"] == 0

@@ -15,6 +15,7 @@ def main() -> None:
         eviction="lru",
         quota_bytes=0,
         ttl_ms_default=0,
+        retained_bytes_max=0,
         secrets=[],
         open_rights=3,
     )

@@ -41,6 +41,7 @@ def pool(name: str = "default", **settings: Any) -> _kernel.PoolOptions:  # noqa
         "eviction": "lru",
         "quota_bytes": 0,
         "ttl_ms_default": 0,
+        "retained_bytes_max": 0,
         "secrets": [],
         "open_rights": READ | WRITE,
     }

@@ -43,6 +43,7 @@ def node() -> Iterator[_kernel.Node]:
         eviction="lru",
         quota_bytes=0,
         ttl_ms_default=0,
+        retained_bytes_max=0,
         secrets=[],
         open_rights=7,
     )

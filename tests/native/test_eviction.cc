@@ -8,6 +8,7 @@
 #include <random>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "tiering/native/eviction.h"
@@ -30,8 +31,12 @@ class FakePool : public EvictionSource {
   uint32_t sample(uint32_t count, uint64_t* locations) noexcept override {
     const uint64_t start = random();
     const uint64_t found = std::min<uint64_t>(count, live_.size());
-    for (uint64_t i = 0; i < found; ++i) locations[i] = live_[(start + i) % live_.size()];
-    return static_cast<uint32_t>(found);
+    uint32_t count_left = 0;
+    for (uint64_t i = 0; i < found; ++i) {
+      const uint64_t location = live_[(start + i) % live_.size()];
+      if (!aside_.contains(key(location))) locations[count_left++] = location;
+    }
+    return count_left;
   }
   EvictionState state(uint64_t location) const noexcept override {
     ++state_reads;
@@ -61,6 +66,14 @@ class FakePool : public EvictionSource {
     const uint64_t location = place(key);
     locations_[key] = location;
     policy->on_insert(location, mix(key), 100);
+  }
+  void set_aside(uint64_t key) {
+    policy->set_aside(locations_.at(key));
+    aside_.insert(key);
+  }
+  void put_back(uint64_t key) {
+    aside_.erase(key);
+    policy->put_back(locations_.at(key));
   }
   void access(uint64_t key) { policy->on_access(locations_.at(key)); }
   void remove(uint64_t key) {
@@ -122,6 +135,7 @@ class FakePool : public EvictionSource {
   std::vector<uint64_t> live_;
   std::vector<uint64_t> free_;
   std::unordered_map<uint64_t, uint64_t> locations_;
+  std::unordered_set<uint64_t> aside_;
 };
 
 // Keys with frequencies like 1 / rank^skew.
@@ -356,6 +370,30 @@ TEST_CASE("eviction: memory stays near ten bytes a record, whatever leaves first
     }
     while (pool.size() > 0) pool.remove(pool.any_key());
     CHECK(pool.policy->memory_bytes() <= 4 * kRecords);
+  }
+}
+
+TEST_CASE("eviction: what is set aside is no victim, and keeps what it was worth") {
+  for (const EvictionKind kind : kKinds) {
+    FakePool pool(kind, 1);
+    for (uint64_t key = 0; key < 1'000; ++key) pool.insert(key);
+    for (uint64_t key = 0; key < 500; ++key) {
+      for (int use = 0; use < 3; ++use) pool.access(key);
+    }
+    for (uint64_t key = 0; key < 1'000; key += 2) pool.set_aside(key);
+    for (uint64_t key = 0; key < 1'000; key += 10) pool.move(key);
+    pool.access(0);
+    for (uint64_t key = 8; key < 100; key += 40) pool.remove(key);
+    for (int i = 0; i < 300; ++i) CHECK(pool.evict() % 2 == 1);
+    for (uint64_t key = 0; key < 1'000; key += 2) {
+      if (pool.has(key)) pool.put_back(key);
+    }
+    // Those never used again go first, of both halves.
+    uint64_t used_left = 0;
+    for (int i = 0; i < 400; ++i) pool.evict();
+    for (uint64_t key = 0; key < 500; ++key) used_left += pool.has(key);
+    CHECK(used_left > pool.size() * 9 / 10);
+    while (pool.size() > 0) pool.evict();
   }
 }
 

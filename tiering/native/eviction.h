@@ -20,7 +20,7 @@ struct EvictionState {
 class EvictionSource {
  public:
   virtual ~EvictionSource() = default;
-  // Up to `count` records picked at random; returns how many.
+  // Up to `count` records picked at random, without those set aside; returns how many.
   virtual uint32_t sample(uint32_t count, uint64_t* locations) noexcept = 0;
   virtual EvictionState state(uint64_t location) const noexcept = 0;
   virtual void set_state(uint64_t location, EvictionState state) noexcept = 0;
@@ -41,8 +41,14 @@ class EvictionPolicy {
   virtual void on_remove(uint64_t location, uint64_t bytes) noexcept = 0;
   // The record lies elsewhere now; its state was copied along.
   virtual void on_move(uint64_t old_location, uint64_t new_location) noexcept = 0;
-  // The next record to evict, 0 if the pool is empty. The caller removes it (on_remove follows) or,
-  // where it is pinned, calls on_access and asks again.
+  // The record is no victim from now on, until it is put back; what it was worth stays in its
+  // state. Meanwhile it may be used, moved or removed as any other, but the source samples it no
+  // more.
+  virtual void set_aside(uint64_t location) noexcept = 0;
+  virtual void put_back(uint64_t location) noexcept = 0;
+  // The next record to evict, 0 if there is none, or none was found among many that are set aside.
+  // The caller removes it (on_remove follows) or, where it is pinned, calls on_access and asks
+  // again.
   virtual uint64_t victim() noexcept = 0;
   virtual uint64_t memory_bytes() const noexcept = 0;
 

@@ -44,6 +44,10 @@ void LruPolicy::on_move(uint64_t old_location, uint64_t new_location) noexcept {
   if (Candidate* candidate = find(old_location)) candidate->location = new_location;
 }
 
+void LruPolicy::set_aside(uint64_t location) noexcept {
+  if (Candidate* candidate = find(location)) drop(candidate);
+}
+
 uint64_t LruPolicy::victim() noexcept {
   std::array<uint64_t, kExactCountMax> sample;
   const uint32_t wanted = record_count_ <= kExactCountMax ? kExactCountMax : kSampleCount;

@@ -37,6 +37,22 @@ void S3FifoPolicy::on_move(uint64_t, uint64_t new_location) noexcept {
   if (state.word != EvictionQueue::kNoPosition) queue_of(state).replace(state.word, new_location);
 }
 
+// Without a place in a queue, like a record that found no memory for one.
+void S3FifoPolicy::set_aside(uint64_t location) noexcept {
+  EvictionState state = source_->state(location);
+  if (state.word == EvictionQueue::kNoPosition) return;
+  queue_of(state).remove(state.word);
+  state.word = EvictionQueue::kNoPosition;
+  source_->set_state(location, state);
+}
+
+// At the end of the queue that it was in, with the uses it had and those since.
+void S3FifoPolicy::put_back(uint64_t location) noexcept {
+  EvictionState state = source_->state(location);
+  state.word = queue_of(state).push(location);
+  source_->set_state(location, state);
+}
+
 uint64_t S3FifoPolicy::victim() noexcept {
   for (uint32_t step = 0; step < kStepCountMax; ++step) {
     const bool from_small = is_small_due();

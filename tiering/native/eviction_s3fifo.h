@@ -23,6 +23,8 @@ class S3FifoPolicy final : public EvictionPolicy {
   void on_access(uint64_t location) noexcept override;
   void on_remove(uint64_t location, uint64_t bytes) noexcept override;
   void on_move(uint64_t old_location, uint64_t new_location) noexcept override;
+  void set_aside(uint64_t location) noexcept override;
+  void put_back(uint64_t location) noexcept override;
   uint64_t victim() noexcept override;
   uint64_t memory_bytes() const noexcept override;
 

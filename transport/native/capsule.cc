@@ -13,6 +13,7 @@ constexpr size_t kWriteFieldBytes = 32;
 constexpr size_t kReadOutcomeBytes = 40;
 constexpr size_t kWriteOutcomeBytes = 24;
 constexpr size_t kStatOutcomeBytes = 32;
+constexpr size_t kRetainOutcomeBytes = 9;
 constexpr uint16_t kRequiredBit = 0x8000;
 
 Descriptor load_descriptor(const std::byte* from) noexcept {
@@ -55,6 +56,9 @@ bool opcode_known(uint8_t opcode) noexcept {
     case Opcode::Stat:
     case Opcode::Scan:
     case Opcode::Admin:
+    case Opcode::Retain:
+    case Opcode::Release:
+    case Opcode::Extend:
       return true;
   }
   return false;
@@ -149,10 +153,18 @@ bool EntryReader::read_fields(Entry* entry) noexcept {
       entry->checksums = {checksums, checksum_count};
       return true;
     }
-    case Opcode::Expire: {
+    case Opcode::Expire:
+    case Opcode::Extend: {
       const std::byte* ttl = take(8);
       if (ttl == nullptr) return false;
       entry->ttl_ms = load_le<uint64_t>(ttl);
+      return true;
+    }
+    case Opcode::Retain: {
+      const std::byte* fields = take(12);
+      if (fields == nullptr) return false;
+      entry->ttl_ms = load_le<uint64_t>(fields);
+      entry->flags = load_le<uint32_t>(fields + 8);
       return true;
     }
     case Opcode::Scan: {
@@ -243,6 +255,14 @@ bool OutcomeReader::read(StatOutcome* outcome) noexcept {
   return read_bytes(attribute_length, &outcome->attributes);
 }
 
+bool OutcomeReader::read(RetainOutcome* outcome) noexcept {
+  const std::byte* from = take(kRetainOutcomeBytes);
+  if (from == nullptr) return false;
+  outcome->status = load_status(from);
+  outcome->handle = load_le<uint64_t>(from + 1);
+  return true;
+}
+
 bool OutcomeReader::read_status(Status* status) noexcept {
   const std::byte* from = take(1);
   if (from == nullptr) return false;
@@ -308,7 +328,12 @@ void CapsuleWriter::add_entry(const Entry& entry) {
       buffer_->append(entry.checksums.bytes());
       break;
     case Opcode::Expire:
+    case Opcode::Extend:
       buffer_->append_le(entry.ttl_ms);
+      break;
+    case Opcode::Retain:
+      buffer_->append_le(entry.ttl_ms);
+      buffer_->append_le(entry.flags);
       break;
     case Opcode::Scan:
       buffer_->append_le(entry.cursor);
@@ -384,6 +409,12 @@ void CapsuleWriter::add_outcome(const StatOutcome& outcome) {
   buffer_->append_le(outcome.version);
   buffer_->append_le(outcome.ttl_left_ms);
   buffer_->append(outcome.attributes);
+}
+
+void CapsuleWriter::add_outcome(const RetainOutcome& outcome) {
+  ++count_;
+  buffer_->append_le(static_cast<uint8_t>(outcome.status));
+  buffer_->append_le(outcome.handle);
 }
 
 void CapsuleWriter::add_status(Status status) {

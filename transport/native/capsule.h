@@ -26,11 +26,15 @@ enum class Opcode : uint8_t {
   Stat = 20,
   Scan = 24,
   Admin = 32,
+  Retain = 64,
+  Release = 65,
+  Extend = 66,
 };
 
 constexpr uint8_t kCompletionBit = 0x80;
 constexpr uint8_t kFlagMore = 1;       // Completion: further ones for this command follow.
 constexpr uint32_t kFlagIfAbsent = 1;  // Write fields.
+constexpr uint32_t kFlagHard = 1;      // Retain.
 constexpr uint64_t kTtlNever = UINT64_MAX;
 constexpr size_t kHeaderBytes = 32;
 
@@ -40,6 +44,11 @@ constexpr bool opcode_reads(Opcode opcode) noexcept {
 }
 constexpr bool opcode_writes(Opcode opcode) noexcept {
   return opcode == Opcode::Put || opcode == Opcode::Append;
+}
+
+// Its entries' keys are handles of retentions.
+constexpr bool opcode_takes_handles(Opcode opcode) noexcept {
+  return opcode == Opcode::Release || opcode == Opcode::Extend;
 }
 
 struct RequestHeader {
@@ -95,9 +104,9 @@ struct Entry {
   Bytes key;
   Bytes attributes;
   uint32_t term = 0;
-  uint32_t flags = 0;         // Put, Append.
+  uint32_t flags = 0;         // Put, Append, Retain.
   uint64_t value_length = 0;  // Put, Append.
-  uint64_t ttl_ms = 0;        // Put, Append, Expire.
+  uint64_t ttl_ms = 0;        // Put, Append, Expire, Retain, Extend.
   uint64_t at = 0;            // Append.
   uint64_t offset = 0;        // GetRange.
   uint64_t length = 0;        // GetRange.
@@ -186,6 +195,11 @@ struct StatOutcome {
   Bytes attributes;
 };
 
+struct RetainOutcome {
+  Status status = Status::Ok;
+  uint64_t handle = 0;
+};
+
 // Reads outcomes one after the other from a completion's body.
 class OutcomeReader {
  public:
@@ -193,6 +207,7 @@ class OutcomeReader {
   bool read(ReadOutcome* outcome) noexcept;
   bool read(WriteOutcome* outcome) noexcept;
   bool read(StatOutcome* outcome) noexcept;
+  bool read(RetainOutcome* outcome) noexcept;
   bool read_status(Status* status) noexcept;
   bool read_u32(uint32_t* value) noexcept;
   bool read_u64(uint64_t* value) noexcept;
@@ -218,6 +233,7 @@ class CapsuleWriter {
   void add_outcome(const ReadOutcome& outcome);
   void add_outcome(const WriteOutcome& outcome);
   void add_outcome(const StatOutcome& outcome);
+  void add_outcome(const RetainOutcome& outcome);
   void add_status(Status status);
   void add_u32(uint32_t value);
   void add_scan(uint64_t cursor, uint32_t key_count);  // Then add_scan_key for each.

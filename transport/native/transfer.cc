@@ -84,7 +84,10 @@ const char* Transfer::settle(const CompletionHeader& header, Bytes body, uint32_
     fault = settle_reads(header, &reader, chunk_bytes, reads, checksums);
   } else if (opcode_writes(opcode)) {
     fault = settle_writes(header, &reader);
-  } else if (opcode == Opcode::Exists || opcode == Opcode::Delete || opcode == Opcode::Expire) {
+  } else if (opcode == Opcode::Retain) {
+    fault = settle_retains(header, &reader);
+  } else if (opcode == Opcode::Exists || opcode == Opcode::Delete || opcode == Opcode::Expire ||
+             opcode_takes_handles(opcode)) {
     fault = settle_statuses(header, &reader);
   } else if (header.outcome_count == 1) {
     fault = settle_single(&reader);
@@ -159,6 +162,16 @@ const char* Transfer::settle_writes(const CompletionHeader& header, OutcomeReade
     item.result = outcome.result;
     item.value_length = outcome.value_length;
     item.version = outcome.version;
+  }
+  return nullptr;
+}
+
+const char* Transfer::settle_retains(const CompletionHeader& header, OutcomeReader* reader) {
+  RetainOutcome outcome;
+  for (size_t i = 0; i < header.outcome_count; ++i) {
+    if (!reader->read(&outcome)) return kBodyTooShort;
+    items[settled_count_ + i].status = outcome.status;
+    items[settled_count_ + i].handle = outcome.handle;
   }
   return nullptr;
 }

@@ -35,6 +35,7 @@ struct TransferItem {
   uint64_t moved = 0;                // Bytes that a read put into the sink.
   uint64_t value_length = 0;
   uint64_t version = 0;
+  uint64_t handle = 0;  // Retain.
   Status status = Status::Ok;
   WriteResult result = WriteResult::Nothing;
 
@@ -76,9 +77,9 @@ class Transfer {
   TransferOwner* owner;
   Opcode opcode;
   bool asks_sinks = false;   // Get, GetRange: the owner gives sinks once the sizes are known.
-  uint32_t entry_flags = 0;  // Put, Append.
+  uint32_t entry_flags = 0;  // Put, Append, Retain.
   uint32_t deadline_ms = 0;  // 0: the node's default.
-  uint64_t ttl_ms = 0;       // Put, Append, Expire.
+  uint64_t ttl_ms = 0;       // Put, Append, Expire, Retain, Extend.
   uint64_t at = 0;           // Append.
   uint64_t offset = 0;       // GetRange.
   uint64_t length = 0;       // GetRange.
@@ -111,6 +112,7 @@ class Transfer {
                            uint32_t chunk_bytes, std::vector<InboundRead>* reads,
                            std::vector<uint64_t>* checksums);
   const char* settle_writes(const CompletionHeader& header, OutcomeReader* reader);
+  const char* settle_retains(const CompletionHeader& header, OutcomeReader* reader);
   const char* settle_statuses(const CompletionHeader& header, OutcomeReader* reader);
   const char* settle_single(OutcomeReader* reader);
   bool settle_scan(OutcomeReader* reader);

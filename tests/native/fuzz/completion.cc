@@ -34,5 +34,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   read_all<ReadOutcome>(body);
   read_all<WriteOutcome>(body);
   read_all<StatOutcome>(body);
+  read_all<RetainOutcome>(body);
   return 0;
 }

@@ -19,9 +19,10 @@ constexpr size_t kSinkBytes = 256;
 class Requests : public TransferOwner {
  public:
   explicit Requests(bool asks_sinks) {
-    for (Opcode opcode : {Opcode::Get, Opcode::GetRange, Opcode::Put, Opcode::Append,
-                          Opcode::Exists, Opcode::PrefixLength, Opcode::Delete, Opcode::Expire,
-                          Opcode::Stat, Opcode::Scan, Opcode::Admin}) {
+    for (Opcode opcode :
+         {Opcode::Get, Opcode::GetRange, Opcode::Put, Opcode::Append, Opcode::Exists,
+          Opcode::PrefixLength, Opcode::Delete, Opcode::Expire, Opcode::Stat, Opcode::Scan,
+          Opcode::Admin, Opcode::Retain, Opcode::Release, Opcode::Extend}) {
       Transfer& transfer = *transfers_.emplace_back(std::make_unique<Transfer>(this, opcode));
       transfer.asks_sinks = asks_sinks && opcode_reads(opcode);
       transfer.length = kSinkBytes;

@@ -113,9 +113,10 @@ class Load {
 
   Transfer& start(Client& client, std::list<Value>* sources) {
     static constexpr Opcode kOpcodes[] = {
-        Opcode::Get,    Opcode::Get,    Opcode::GetRange,     Opcode::Put,    Opcode::Put,
-        Opcode::Append, Opcode::Exists, Opcode::PrefixLength, Opcode::Delete, Opcode::Expire,
-        Opcode::Stat,   Opcode::Scan,   Opcode::Noop};
+        Opcode::Get,    Opcode::Get,    Opcode::GetRange, Opcode::Put,
+        Opcode::Put,    Opcode::Append, Opcode::Exists,   Opcode::PrefixLength,
+        Opcode::Delete, Opcode::Expire, Opcode::Stat,     Opcode::Scan,
+        Opcode::Noop,   Opcode::Retain, Opcode::Release,  Opcode::Extend};
     Opcode opcode = kOpcodes[random_() % std::size(kOpcodes)];
     bool single = opcode == Opcode::Stat || opcode == Opcode::Append;
     bool large = !opcode_writes(opcode) && random_() % 10 == 0;
@@ -124,11 +125,14 @@ class Load {
     if (opcode == Opcode::Append) keys[0] = "log" + std::to_string(random_() % 20);
     if (opcode == Opcode::Scan) keys = {"key1"};
     if (opcode == Opcode::Noop) keys.clear();
+    if (opcode_takes_handles(opcode)) keys = {handle_, handle_};
     Transfer& transfer = client.start(opcode, keys);
     transfer.offset = random_() % 600'000;
     transfer.length = random_() % 700'000;
     transfer.count_max = 1 + random_() % 50;
-    transfer.ttl_ms = opcode == Opcode::Expire || random_() % 4 == 0 ? 20 + random_() % 500 : 0;
+    bool has_ttl = opcode != Opcode::Put || random_() % 4 == 0;
+    transfer.ttl_ms = has_ttl ? 20 + random_() % 500 : 0;
+    if (opcode == Opcode::Retain && random_() % 2 == 0) transfer.entry_flags = kFlagHard;
     if (opcode == Opcode::Put && random_() % 3 == 0) transfer.entry_flags = kFlagIfAbsent;
     if (opcode == Opcode::Append) transfer.at = random_() % 3 == 0 ? 0 : append_at_;
     for (TransferItem& item : transfer.items) {
@@ -180,6 +184,15 @@ class Load {
       case Opcode::Expire:
         allow({Status::NotFound, Status::NoSpace, Status::Busy});
         return;
+      case Opcode::Retain:
+        if (allow({Status::NotFound, Status::Denied, Status::Busy})) {
+          std::memcpy(handle_.data(), &item.handle, sizeof item.handle);
+        }
+        return;
+      case Opcode::Release:
+      case Opcode::Extend:
+        allow({Status::NotFound, Status::Denied});
+        return;
       default:
         allow({Status::NotFound});
     }
@@ -190,6 +203,7 @@ class Load {
   Faults* faults_;
   std::string pool_;
   uint64_t append_at_ = 0;
+  std::string handle_ = "a handle";  // Of what was retained last, in whatever pool.
   uint64_t commands_ = 0;
 };
 
@@ -202,7 +216,9 @@ TEST_CASE(
   options.connection_bytes_max = 256 * 1024;
   std::unique_ptr<Node> node = start_node(options);
   CHECK(node->set_pool(open_pool("default")).empty());
-  CHECK(node->set_pool(open_pool("fifo", EvictionKind::S3Fifo)).empty());
+  PoolSettings fifo = open_pool("fifo", EvictionKind::S3Fifo);
+  fifo.open_rights |= kRightAdmin;  // May retain hard.
+  CHECK(node->set_pool(fifo).empty());
   PoolSettings fixed = open_pool("fixed", EvictionKind::None);
   fixed.quota_bytes = 4 << 20;
   CHECK(node->set_pool(fixed).empty());

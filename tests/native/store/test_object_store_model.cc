@@ -15,6 +15,13 @@ namespace {
 struct Expected {
   Value value;
   uint64_t expiry_ms = UINT64_MAX;
+  uint64_t hard_until_ms = 0;  // It may not be evicted before.
+};
+
+struct Retained {
+  PoolId id;
+  uint64_t number;
+  bool is_hard;
 };
 
 struct PoolModel {
@@ -56,6 +63,7 @@ class Model {
     store_.while_busy = [this] {
       if (store_.busy_count > 10 && !writers_.empty()) abort_write();
       if (store_.busy_count > 100) end_read();
+      if (store_.busy_count > 200) release_all();
     };
   }
 
@@ -68,7 +76,7 @@ class Model {
     }
     Partition& partition = *store_.store.partition(pool.id);
     std::string key = "key" + std::to_string(random_() % 200);
-    uint32_t dice = random_() % 16;
+    uint32_t dice = random_() % 19;
     if (dice < 5) put(pool, partition, key);
     if (dice == 5) append(pool, partition, key);
     if (dice >= 6 && dice < 9) check_value(pool, partition, key);
@@ -79,6 +87,8 @@ class Model {
     if (dice == 13) begin_read(partition, key);
     if (dice == 14) end_read();
     if (dice == 15) pass_time();
+    if (dice == 16 || dice == 17) retain(pool, partition);
+    if (dice == 18) extend_or_release();
     check_books();
   }
 
@@ -106,8 +116,12 @@ class Model {
       CHECK(partition.expiring_count == 0);
       CHECK(partition.reserved_bytes == 0);
       CHECK(partition.usage->bytes.load() == 0);
+      CHECK(partition.usage->retained_bytes_hard.load() == 0);
+      CHECK(partition.retentions.record_count() == 0);
     }
     CHECK(!store_.store.has_expiring());
+    release_all();
+    while (store_.store.maintain()) continue;
     store_.check_empty();
   }
 
@@ -176,6 +190,7 @@ class Model {
   void note_absent(PoolModel& pool, const std::string& key) {
     if (is_there(pool, key)) {
       REQUIRE(pool.may_evict());
+      REQUIRE(pool.objects[key].hard_until_ms <= store_.store.now_ms());
       ++pool.lost;
     }
     pool.objects.erase(key);
@@ -230,6 +245,7 @@ class Model {
       }
       REQUIRE(there);
       REQUIRE(at == length);
+      pool.objects[key].hard_until_ms = 0;
       Value& whole = pool.objects[key].value;
       whole.insert(whole.end(), value.begin(), value.end());
       REQUIRE(outcome.value_length == whole.size());
@@ -271,6 +287,61 @@ class Model {
     REQUIRE(is_there(pool, key));
     if (status != Status::Ok) return;
     pool.objects[key].expiry_ms = ttl_ms == kTtlNever ? UINT64_MAX : store_.store.now_ms() + ttl_ms;
+  }
+
+  void retain(PoolModel& pool, Partition& partition) {
+    bool is_hard = random_() % 2 == 0;
+    uint64_t ttl_ms = 1 + random_() % 10'000;
+    uint64_t number = 0;
+    for (uint32_t count = 1 + random_() % 8; count != 0; --count) {
+      std::string key = "key" + std::to_string(random_() % 200);
+      Status status = store_.store.retain_object(partition, store_.hash(key), as_bytes(key), ttl_ms,
+                                                 is_hard, &number);
+      if (status == Status::NotFound) {
+        note_absent(pool, key);
+        continue;
+      }
+      REQUIRE(is_there(pool, key));
+      REQUIRE((status == Status::Ok || (is_hard && status != Status::NoSpace)));
+      if (status != Status::Ok || !is_hard) continue;
+      uint64_t& until_ms = pool.objects[key].hard_until_ms;
+      until_ms = std::max(until_ms, store_.store.now_ms() + ttl_ms);
+    }
+    if (number != 0) retained_.push_back({pool.id, number, is_hard});
+  }
+
+  void extend_or_release() {
+    if (retained_.empty()) return;
+    std::swap(retained_.front(), retained_[random_() % retained_.size()]);
+    auto [id, number, is_hard] = retained_.front();
+    if (Partition* partition = store_.store.partition(id); partition != nullptr) {
+      if (random_() % 2 == 0) {
+        store_.store.extend_retention(*partition, number, is_hard, random_() % 10'000);
+        return;
+      }
+      Status status = store_.store.release_retention(*partition, number, is_hard);
+      if (is_hard && status == Status::Ok) forget_hard(id);
+    }
+    retained_.pop_front();
+  }
+
+  // As if all of the pool's had been released: the store keeps more than that promises.
+  void forget_hard(PoolId id) {
+    for (PoolModel& pool : models_) {
+      if (pool.id != id) continue;
+      for (auto& [key, expected] : pool.objects) expected.hard_until_ms = 0;
+    }
+  }
+
+  void release_all() {
+    while (!retained_.empty()) {
+      auto [id, number, is_hard] = retained_.front();
+      retained_.pop_front();
+      Partition* partition = store_.store.partition(id);
+      if (partition == nullptr) continue;
+      store_.store.release_retention(*partition, number, is_hard);
+      forget_hard(id);
+    }
   }
 
   void begin_write(PoolModel& pool, const std::string& key) {
@@ -341,9 +412,19 @@ class Model {
       REQUIRE(charged_bytes == books.statistics.bytes.value() + partition.reserved_bytes);
       if (pool.quota_bytes != 0) REQUIRE(charged_bytes <= pool.quota_bytes);
       if (!pool.may_evict()) REQUIRE(books.statistics.evictions.value() == 0);
+      check_retained(partition, books.statistics);
     }
     store_.check_charges();
     REQUIRE(store_.used_bytes() >= store_.pool_bytes());
+  }
+
+  void check_retained(const Partition& partition, const PoolStatistics& statistics) {
+    uint64_t hard_bytes = statistics.retained_bytes_hard.value();
+    REQUIRE(statistics.retained_objects.value() == partition.retentions.record_count());
+    REQUIRE(partition.usage->retention_claims.load() == partition.retentions.claim_count());
+    REQUIRE(partition.usage->retained_bytes_hard.load() == hard_bytes);
+    REQUIRE(hard_bytes <= statistics.retained_bytes.value());
+    REQUIRE(statistics.retained_bytes.value() <= statistics.bytes.value());
   }
 
   void check_pool(PoolModel& pool) {
@@ -361,6 +442,7 @@ class Model {
   std::vector<PoolModel> models_;
   std::deque<Writer> writers_;
   std::deque<Reader> readers_;
+  std::deque<Retained> retained_;
 };
 
 }  // namespace

@@ -48,7 +48,10 @@ std::string entry_fields(Opcode opcode, const Entry& entry) {
              field("ttl", entry.ttl_ms) + field("at", entry.at) +
              descriptor_fields(entry.descriptor);
     case Opcode::Expire:
+    case Opcode::Extend:
       return field("ttl", entry.ttl_ms);
+    case Opcode::Retain:
+      return field("ttl", entry.ttl_ms) + field("flags", entry.flags);
     case Opcode::Scan:
       return field("cursor", entry.cursor) + field("count", entry.count_max);
     default:
@@ -110,6 +113,8 @@ class OutcomeCopy {
         return copy_scan();
       case Opcode::Admin:
         return copy_admin();
+      case Opcode::Retain:
+        return copy_retain();
       case Opcode::PrefixLength: {
         uint32_t count = 0;
         REQUIRE(reader_.read_u32(&count));
@@ -165,6 +170,14 @@ class OutcomeCopy {
                       field("value_length", outcome.value_length) +
                       field("version", outcome.version) + field("ttl_left", outcome.ttl_left_ms));
     add_attributes(outcome.attributes);
+    writer_->add_outcome(outcome);
+  }
+
+  void copy_retain() {
+    RetainOutcome outcome;
+    REQUIRE(reader_.read(&outcome));
+    lines_->push_back("outcome" + field("status", static_cast<uint64_t>(outcome.status)) +
+                      field("handle", outcome.handle));
     writer_->add_outcome(outcome);
   }
 

@@ -23,6 +23,12 @@ POOL = {
     "evicted_bytes": 100,
     "expirations": 0,
     "corruptions": 0,
+    "retained_objects": 2,
+    "retained_bytes": 200,
+    "retained_bytes_hard": 100,
+    "retains": 3,
+    "retain_refusals": 1,
+    "retained_evictions": 0,
 }
 BUCKET_COUNT = 24
 

@@ -24,6 +24,8 @@ def test_counters_of_pools() -> None:
     assert found[at("kvstrata_misses_total", pool="default", reason="absent")] == 1
     assert found[at("kvstrata_pool_evicted_bytes_total", pool="default")] == 100
     assert found[at("kvstrata_pool_objects", pool="default")] == 7
+    assert found[at("kvstrata_pool_retained_bytes_hard", pool="default")] == 100
+    assert found[at("kvstrata_pool_retain_refusals_total", pool="default")] == 1
 
 
 def test_memory_is_in_bytes() -> None:

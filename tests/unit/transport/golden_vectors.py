@@ -29,6 +29,7 @@ NAMES: Final = {
     23: "pool_kind",
 }
 
+HANDLE: Final = 0x0706050403020145
 LAYOUT: Final = wire.attribute(512, b"bfloat16;2,32,8,128")
 _ATTRIBUTES_OF_A_NODE: Final = (
     (3, 0),
@@ -113,6 +114,16 @@ REQUESTS: Final[dict[str, Request]] = {
     "stat": Request(wire.STAT, 13, wire.keys_only([b"a"])),
     "scan": Request(wire.SCAN, 14, [Entry(b"pre", {"cursor": 1 << 58 | 5, "count": 100})]),
     "admin": Request(wire.ADMIN, 0xFFFFFFFF, [Entry(b"help", payload=b"\x80")]),
+    "retain": Request(
+        wire.RETAIN,
+        16,
+        [
+            Entry(b"a", {"ttl": 30_000}),
+            Entry(b"{g}b", {"ttl": 3_600_000, "flags": wire.HARD}),
+        ],
+    ),
+    "release": Request(wire.RELEASE, 17, wire.keys_only([HANDLE.to_bytes(8, "little")])),
+    "extend": Request(wire.EXTEND, 18, [Entry(HANDLE.to_bytes(8, "little"), {"ttl": 60_000})]),
     "command_attributes": Request(
         wire.EXISTS, 15, wire.keys_only([b"a"]), attributes=wire.attribute(16_384, b"trial")
     ),
@@ -197,6 +208,18 @@ COMPLETIONS: Final[dict[str, Completion]] = {
         credits=128,
     ),
     "admin": Completion(wire.ADMIN, 0xFFFFFFFF, [Outcome({"status": 0}, payload=b"\x80")]),
+    "retain": Completion(
+        wire.RETAIN,
+        16,
+        [
+            Outcome({"status": 0, "handle": HANDLE}),
+            Outcome({"status": 1}),
+            Outcome({"status": 6}),
+        ],
+        credits=128,
+    ),
+    "release": Completion(wire.RELEASE, 17, [Outcome({"status": 0})], credits=128),
+    "extend": Completion(wire.EXTEND, 18, [Outcome({"status": 1})], credits=128),
     "failed": Completion(
         wire.PUT, 15, status=9, message="no right to write in pool 'a'", credits=128
     ),

@@ -24,6 +24,8 @@ NOOP, GET, GET_RANGE, PUT, APPEND = range(5)
 EXISTS, PREFIX_LENGTH, DELETE, EXPIRE, STAT = range(16, 21)
 SCAN: Final = 24
 ADMIN: Final = 32
+RETAIN, RELEASE, EXTEND = range(64, 67)
+HARD: Final = 1
 
 Fields = tuple[tuple[str, int], ...]
 
@@ -50,6 +52,8 @@ ENTRY_FIELDS: Final[dict[int, Fields]] = {
     EXPIRE: (("ttl", 8),),
     SCAN: (("cursor", 8), ("count", 4)),
     ADMIN: (("payload_length", 4),),
+    RETAIN: (("ttl", 8), ("flags", 4)),
+    EXTEND: (("ttl", 8),),
 }
 READ_OUTCOME: Final[Fields] = (
     ("status", 1),
@@ -89,6 +93,9 @@ OUTCOME_FIELDS: Final[dict[int, Fields]] = {
     ),
     SCAN: (("cursor", 8), ("key_count", 4)),
     ADMIN: (("status", 1), ("payload_length", 4)),
+    RETAIN: (("status", 1), ("handle", 8)),
+    RELEASE: STATUS_OUTCOME,
+    EXTEND: STATUS_OUTCOME,
 }
 # Integers of hello attributes by type, with their sizes; all others are bytes.
 HELLO_INTEGERS: Final = {3: 4, 4: 4, 5: 8, 6: 4, 16: 4, 17: 4, 18: 8, 21: 8, 22: 4, 23: 1}

@@ -41,8 +41,10 @@ class Channel {
   // What it has taken and not sent: whether there is any, and how much, as far as it is a copy.
   virtual bool is_sending() const noexcept { return false; }
   virtual uint64_t sending_bytes() const noexcept { return 0; }
-  // The session's memory is being read or written by others.
+  // Memory of the session, or of its client, is being read or written by others.
   virtual bool holds_memory() const noexcept { return false; }
+  // They are to end soon.
+  virtual void hasten_end() noexcept {}
 
  protected:
   Session* session_;

@@ -23,6 +23,7 @@ class SocketChannel final : public Channel {
   bool holds_memory() const noexcept override {
     return batch_ != nullptr || !direct_target_.empty();
   }
+  void hasten_end() noexcept override { stream_->end(); }
 
  private:
   bool hand_over_small();

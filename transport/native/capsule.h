@@ -26,6 +26,8 @@ enum class Opcode : uint8_t {
   Stat = 20,
   Scan = 24,
   Admin = 32,
+  AddRegion = 40,
+  RemoveRegion = 41,
 };
 
 constexpr uint8_t kCompletionBit = 0x80;
@@ -41,6 +43,14 @@ constexpr bool opcode_reads(Opcode opcode) noexcept {
 constexpr bool opcode_writes(Opcode opcode) noexcept {
   return opcode == Opcode::Put || opcode == Opcode::Append;
 }
+// About the client's memory instead of keys.
+constexpr bool opcode_is_of_regions(Opcode opcode) noexcept {
+  return opcode == Opcode::AddRegion || opcode == Opcode::RemoveRegion;
+}
+
+// What a node may do with a region: take sources of writes from it, put what is read there.
+constexpr uint32_t kRegionRead = 1;
+constexpr uint32_t kRegionWrite = 2;
 
 struct RequestHeader {
   uint8_t opcode = 0;  // Raw: an unknown one must still be skipped by its lengths.
@@ -95,13 +105,13 @@ struct Entry {
   Bytes key;
   Bytes attributes;
   uint32_t term = 0;
-  uint32_t flags = 0;         // Put, Append.
+  uint32_t flags = 0;         // Put, Append; AddRegion: the rights.
   uint64_t value_length = 0;  // Put, Append.
   uint64_t ttl_ms = 0;        // Put, Append, Expire.
   uint64_t at = 0;            // Append.
   uint64_t offset = 0;        // GetRange.
   uint64_t length = 0;        // GetRange.
-  Descriptor descriptor;      // Get, GetRange, Put, Append.
+  Descriptor descriptor;      // Get, GetRange, Put, Append; the regions' commands.
   ChecksumList checksums;     // Put, Append.
   uint64_t cursor = 0;        // Scan.
   uint32_t count_max = 0;     // Scan.

@@ -40,7 +40,7 @@ def test_a_node_without_memory_to_share_is_reached_by_its_unix_socket(node: Fake
         assert store.transport.name == "unix"
         assert store.transport.reason.startswith(f"the node is on this host, at {PATH}, but it")
         assert paths(node) == [PATH]
-    with pytest.raises(UnavailableError, match="cannot use transport=shm.*no shared memory"):
+    with pytest.raises(UnavailableError, match=r"cannot use transport=shm.*no shared memory"):
         kvstrata.connect(URL, transport="shm")
     assert paths(node) == []
 

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # For checkers and editors, which do not run `__getattr__`.
     __version__: str
 
+    from kvstrata._kernel import (
+        Region as Region,
+    )
     from kvstrata.store.async_client import (
         AsyncStore as AsyncStore,
     )
@@ -107,6 +110,7 @@ if TYPE_CHECKING:  # For checkers and editors, which do not run `__getattr__`.
     )
 
 _NAMES = {
+    "kvstrata._kernel": ("Region",),
     "kvstrata.store.async_client": (
         "AsyncStore",
         "connect_async",

@@ -6,7 +6,7 @@ transport/PROTOCOL.md section 5, or one of the two that only a client sees: CLOS
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, final
+from typing import Any, Final, Self, final
 
 from typing_extensions import Buffer
 
@@ -163,6 +163,42 @@ class Admin(Operation):
     payload: bytes
 
 @final
+class Regions:
+    """Memory of this process that nodes on the same host may reach: a store's."""
+
+    def __init__(self) -> None: ...
+
+@final
+class Region(Buffer):
+    """Memory that this process shares with nodes on its host: they copy values straight to and
+    from it.
+
+    It has the buffer protocol: `memoryview(region)`, `numpy.frombuffer(region, dtype)`,
+    `torch.frombuffer(region, dtype=...)`; slices of those are reached as well. A child process
+    after a fork has the same memory, not a copy.
+
+    Raises:
+        ValueError: `nbytes` is 0.
+        MemoryError: there is not so much.
+    """
+
+    def __init__(self, regions: Regions, nbytes: int, closed: Callable[[], None]) -> None: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def closed(self) -> bool: ...
+    def __len__(self) -> int: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_: object) -> None: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def close(self) -> None:
+        """No node may reach it from now on.
+
+        Raises:
+            BufferError: there are views of it, such as arrays.
+        """
+
+@final
 class Connection:
     """One capsule connection of a client; used by one thread at a time.
 
@@ -177,7 +213,7 @@ class Connection:
         *,
         unix_path: str = "",
         trusts_any_owner: bool = False,
-        share_memory: bool = False,
+        regions: Regions | None = None,
         pool: str,
         secret: str,
         client_name: str,
@@ -191,8 +227,8 @@ class Connection:
         nothing is raised for a refusal.
 
         With `unix_path` it connects there, not by TCP. A secret is then shown to a node of root or
-        of this user only, unless it `trusts_any_owner`. To `share_memory` is asked of the node,
-        which may not grant it: `shares_memory` tells.
+        of this user only, unless it `trusts_any_owner`. With `regions` it asks the node to share
+        memory, which that may not grant: `shares_memory` tells.
         """
 
     status: int  # OK while usable.
@@ -224,6 +260,9 @@ class Connection:
         """Send and receive what goes without waiting; returns the operations that ended. After a
         fault all of them end as CLOSED.
         """
+
+    def tend(self) -> None:
+        """Tell the node of regions that were closed: with what is sent next."""
 
     @property
     def wants_write(self) -> bool: ...

@@ -17,7 +17,7 @@ from typing import Any, Literal, Self, TypeVar
 from kvstrata import _kernel
 from kvstrata.store import batch_operations, limits, operations, retention, streams, tensors, url
 from kvstrata.store.batch_operations import Pairs
-from kvstrata.store.buffers import Memory, Tensor
+from kvstrata.store.buffers import Memory, Tensor, check_nbytes
 from kvstrata.store.call import Call
 from kvstrata.store.client import target_from
 from kvstrata.store.connection_pool import closed_store
@@ -259,6 +259,15 @@ class AsyncStore:
             with contextlib.suppress(ChangedError):
                 return await self._copy(key, place, seconds, progress)
         return await self._copy(key, place, seconds, progress)
+
+    def allocate(self, nbytes: int) -> _kernel.Region:
+        """See `Store.allocate`."""
+        return _kernel.Region(self._dialer.regions, check_nbytes(nbytes), self._tend)
+
+    def _tend(self) -> None:
+        """Have the node forget regions that were closed."""
+        for connection in [*self._shared.values(), *self._exclusive, *self._lent]:
+            connection.tend()
 
     async def admin(
         self, command: str, payload: Payload | None = None, timeout: float | None = None

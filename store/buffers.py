@@ -4,6 +4,7 @@ The extension module itself refuses what is not contiguous or not writable, but 
 help; so the fast path hands objects over as they are, and only a refusal comes here.
 """
 
+import operator
 import reprlib
 import sys
 from collections.abc import Sequence
@@ -85,6 +86,21 @@ def as_sink(buffer: Memory) -> memoryview:
             " array, or use get"
         )
     return view
+
+
+def check_nbytes(nbytes: int) -> int:
+    """The size of a region itself.
+
+    Raises:
+        UsageError: it is no whole number above 0.
+    """
+    try:
+        size = operator.index(nbytes)
+    except TypeError:
+        size = 0
+    if not 0 < size < 2**63:
+        raise UsageError(f"a region has a whole number of bytes, 1 or more, not {nbytes!r}")
+    return size
 
 
 def tensor_library(value: object) -> str | None:

@@ -11,7 +11,7 @@ from typing import Literal, Self, TypeVar
 from kvstrata import _kernel
 from kvstrata.store import batch_operations, config, operations, retention, tensors, url
 from kvstrata.store.batch_operations import Pairs
-from kvstrata.store.buffers import REFUSALS, Memory, Tensor
+from kvstrata.store.buffers import REFUSALS, Memory, Tensor, check_nbytes
 from kvstrata.store.call import Call
 from kvstrata.store.connection_pool import ConnectionPool
 from kvstrata.store.errors import BusyError
@@ -402,6 +402,18 @@ class Store:
             FileNotFoundError: "rb", and the key is absent.
         """
         return open_object(self, key, mode, timeout)
+
+    def allocate(self, nbytes: int) -> _kernel.Region:
+        """Memory that a node on this host copies values to and from itself, without a detour.
+
+        It is the memory of `get_into`, `get_many_into`, `put` and `put_many` where these are to be
+        fast: whole, or in slices of a view of it. With a node on another host, it is memory as any.
+
+        Raises:
+            UsageError: `nbytes` is below 1.
+            MemoryError: there is not so much.
+        """
+        return _kernel.Region(self._pool.dialer.regions, check_nbytes(nbytes), self._pool.tend)
 
     def admin(
         self, command: str, payload: Payload | None = None, timeout: float | None = None

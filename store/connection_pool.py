@@ -100,6 +100,19 @@ class ConnectionPool:
             self._lanes.discard(lane)
             self._changed.notify()
 
+    def tend(self) -> None:
+        """Have the node forget regions that were closed: now over connections that are idle, over
+        the others when they end what they are at.
+        """
+        for idle in self._idle:
+            for _ in range(len(idle)):
+                try:
+                    lane = idle.popleft()
+                except IndexError:
+                    break
+                lane.connection.execute((), round(self.target.timeout * 1000))
+                idle.append(lane)
+
     def doubt(self) -> None:
         """Close the idle connections: one broke, so the node may have been restarted."""
         for idle in self._idle:

@@ -32,10 +32,15 @@ class _Route(NamedTuple):
 
 
 class Dialer:
-    """Opens connections to one node. Thread-safe: what it has learnt is replaced as a whole."""
+    """Opens connections to one node. Thread-safe: what it has learnt is replaced as a whole.
+
+    Attributes:
+        regions: memory that the node may reach, where it is on this host.
+    """
 
     def __init__(self, target: Target) -> None:
         self._target = target
+        self.regions = _kernel.Regions()
         self._route = _Route(Transport("none", "not connected yet"))
 
     @property
@@ -115,7 +120,7 @@ class Dialer:
             target.port,
             unix_path=unix_path,
             trusts_any_owner=target.transport in ("unix", "shm"),
-            share_memory=bool(unix_path) and target.transport != "unix",
+            regions=self.regions if unix_path and target.transport != "unix" else None,
             pool=target.pool,
             secret=target.secret,
             client_name=target.client_name or f"{socket.gethostname()}:{os.getpid()}",

@@ -69,6 +69,12 @@ class EventConnection:
             self._close_if_last()
         return done
 
+    def tend(self) -> None:
+        """Have the node forget regions that were closed."""
+        if self.usable:
+            self._connection.tend()
+            self._schedule()
+
     def close(self) -> None:
         """Close at once: what is in flight ends as CLOSED, and no buffer is touched any more."""
         if self._watched:

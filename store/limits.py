@@ -32,6 +32,9 @@ RING_BYTES: Final = 256 * 1024
 # so small is copied twice in less time than it takes to look up where it belongs.
 IN_CAPSULE_BYTES: Final = 4_096
 
+# Regions of one connection. Each is a mapping of the node's, of which a process has 65,530.
+REGION_COUNT_MAX: Final = 256
+
 # What a Valkey client may make us hold of one command. All as Valkey, whose clients know its
 # bounds, but the count of arguments: Valkey takes 2,147,483,647, which nothing sends.
 RESP_LINE_BYTES_MAX: Final = 65_536  # An inline command, or a line with a count or length.

@@ -44,6 +44,7 @@ NB_MODULE(_kernel, module) {
   module.def("status_name", status_name, "status"_a);
   module.def("key_slot", key_slot, "key"_a);
   module.def("chunk_checksum", chunk_checksum, "data"_a);
+  kvstrata::bind_region(module);
   kvstrata::bind_client(module);
   kvstrata::bind_load(module);
   kvstrata::bind_node(module);

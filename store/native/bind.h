@@ -8,5 +8,6 @@ namespace kvstrata {
 void bind_client(nanobind::module_& module);
 void bind_load(nanobind::module_& module);
 void bind_node(nanobind::module_& module);
+void bind_region(nanobind::module_& module);
 
 }  // namespace kvstrata

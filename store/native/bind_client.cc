@@ -8,6 +8,7 @@
 #include "store/native/bind_connection.h"
 #include "store/native/bind_keys.h"
 #include "store/native/bind_reads.h"
+#include "store/native/bind_region.h"
 #include "store/native/bind_writes.h"
 
 namespace nb = nanobind;
@@ -86,17 +87,20 @@ void bind_keys(nb::module_* module) {
 }
 
 void construct_connection(Connection* self, const std::string& host, uint16_t port,
-                          const std::string& unix_path, bool trusts_any_owner, bool share_memory,
-                          const std::string& pool, const std::string& secret,
-                          const std::string& client_name, uint32_t credits,
-                          std::optional<uint32_t> shard, bool verify, uint32_t spin_us,
-                          int64_t timeout_ms) {
+                          const std::string& unix_path, bool trusts_any_owner,
+                          const PythonRegions* regions, const std::string& pool,
+                          const std::string& secret, const std::string& client_name,
+                          uint32_t credits, std::optional<uint32_t> shard, bool verify,
+                          uint32_t spin_us, int64_t timeout_ms) {
   ConnectionOptions options;
   options.host = host;
   options.port = port;
   options.unix_path = unix_path;
   options.trusts_any_owner = trusts_any_owner;
-  options.hello.features = share_memory ? kFeatureRings : 0;
+  if (regions != nullptr) {
+    options.hello.features = kFeatureRings;
+    options.regions = regions->set;
+  }
   options.hello.pool = pool;
   options.hello.secret = secret;
   options.hello.client_name = client_name;
@@ -117,7 +121,7 @@ auto of_node(const Connection& self) {
 void bind_connection(nb::module_* module) {
   nb::class_<Connection>(*module, "Connection", nb::is_final())
       .def("__init__", construct_connection, "host"_a, "port"_a, nb::kw_only(), "unix_path"_a = "",
-           "trusts_any_owner"_a = false, "share_memory"_a = false, "pool"_a, "secret"_a,
+           "trusts_any_owner"_a = false, "regions"_a = nb::none(), "pool"_a, "secret"_a,
            "client_name"_a, "credits"_a, "shard"_a.none(), "verify"_a, "spin_us"_a, "timeout_ms"_a)
       .def_prop_ro(
           "status",
@@ -143,6 +147,7 @@ void bind_connection(nb::module_* module) {
       .def("fileno", [](const Connection& self) { return self.initiator().fd(); })
       .def("submit", &Connection::submit, "operation"_a)
       .def("progress", &Connection::progress)
+      .def("tend", &Connection::tend)
       .def_prop_ro("wants_write",
                    [](const Connection& self) { return self.initiator().wants_write(); })
       .def_prop_ro("unfinished",

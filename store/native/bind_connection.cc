@@ -11,20 +11,6 @@ namespace nb = nanobind;
 
 namespace kvstrata {
 
-namespace {
-
-std::unique_ptr<Stream> open_rings(Socket* socket, const Socket& descriptor, Status* status,
-                                   std::string* error) {
-  auto memory = RingStream::map_memory(descriptor, error);
-  if (memory != nullptr) {
-    return std::make_unique<RingStream>(std::move(*socket), std::move(memory), RingSide::Client);
-  }
-  *status = Status::Unsupported;
-  return nullptr;
-}
-
-}  // namespace
-
 // One thread at a time: the flag is read and written with the GIL held.
 class Connection::Use {
  public:
@@ -56,14 +42,25 @@ Connection::Connection(const ConnectionOptions& options) {
                           &socket, &node_, &memory, &error);
   stays_on_host_ = !by_tcp || (socket && kvstrata::stays_on_host(socket));
   std::string name = by_tcp ? endpoint_name(options.host, options.port) : options.unix_path;
-  std::unique_ptr<Stream> stream;
-  if (status == Status::Ok && shares_memory())
-    stream = open_rings(&socket, memory, &status, &error);
-  if (stream == nullptr) stream = std::make_unique<SocketStream>(std::move(socket));
-  // Within one host the node hashes, while it copies; a network could do harm, memory does not.
-  bool verify = options.verify && !shares_memory();
-  initiator_ = std::make_unique<Initiator>(std::move(stream), node_, std::move(name), verify,
-                                           options.spin_us);
+  auto open = [&](std::unique_ptr<Stream> stream, bool verify) {
+    initiator_ =
+        std::make_unique<Initiator>(std::move(stream), node_, name, verify, options.spin_us);
+  };
+  std::unique_ptr<SharedMemory> rings;
+  if (status == Status::Ok && shares_memory()) {
+    rings = RingStream::map_memory(memory, &error);
+    if (rings == nullptr) status = Status::Unsupported;
+  }
+  if (rings == nullptr) {
+    open(std::make_unique<SocketStream>(std::move(socket)), options.verify);
+  } else {
+    auto stream =
+        std::make_unique<RingStream>(std::move(socket), std::move(rings), RingSide::Client);
+    auto table = std::make_unique<RegionTable>(options.regions, stream.get());
+    // Within one host the node hashes while it copies; no network is there to do harm.
+    open(std::move(stream), false);
+    initiator_->use_regions(std::move(table));
+  }
   if (status != Status::Ok) initiator_->close(status, error);
 }
 
@@ -95,6 +92,7 @@ void Connection::run(const std::vector<Operation*>& operations, int64_t timeout_
           if (!submitted) operation->submit(initiator_.get());
         }
         idle = initiator_->drive(deadline);
+        if (idle && initiator_->tend_regions()) idle = initiator_->drive(deadline);
       }
       if (!idle && PyErr_CheckSignals() != 0) throw nb::python_error();
     }
@@ -125,6 +123,11 @@ void Connection::submit(nb::handle operation) {
   native->begin(0);
   submitted_.add({nb::borrow(operation), native});
   without_gil([&] { native->submit(initiator_.get()); });
+}
+
+void Connection::tend() {
+  Use use(this);
+  without_gil([&] { initiator_->tend_regions(); });
 }
 
 nb::list Connection::progress() {

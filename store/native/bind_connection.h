@@ -19,6 +19,7 @@ struct ConnectionOptions {
   uint16_t port = 0;
   std::string unix_path;  // Of a UNIX socket to connect to instead; empty: TCP.
   bool trusts_any_owner = false;
+  std::shared_ptr<const RegionSet> regions;  // Whose memory the node may be named.
   ClientHello hello;
   bool verify = true;
   uint32_t spin_us = 0;
@@ -34,6 +35,8 @@ class Connection {
 
   void submit(nanobind::handle operation);
   nanobind::list progress();
+  // Tells the node of regions that were closed: with what goes next, or progress().
+  void tend();
   void close();
   void abandon() noexcept { initiator_->abandon(); }
 

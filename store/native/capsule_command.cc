@@ -29,6 +29,8 @@ constexpr uint32_t right_for(Opcode opcode) noexcept {
       return kRightWrite;
     case Opcode::Noop:
     case Opcode::Admin:
+    case Opcode::AddRegion:
+    case Opcode::RemoveRegion:
       return 0;
     default:
       return kRightRead;
@@ -64,14 +66,14 @@ uint64_t piece_count(uint64_t at, uint64_t length) noexcept {
   return (at % limits::kChunkBytes + length + limits::kChunkBytes - 1) / limits::kChunkBytes;
 }
 
-Status check_write(const Entry& entry, Opcode opcode, uint64_t value_bytes_max) noexcept {
+// `hashes`: who writes may leave it to the node to hash.
+Status check_write(const Entry& entry, Opcode opcode, uint64_t value_bytes_max,
+                   bool hashes) noexcept {
   uint64_t at = opcode == Opcode::Append ? entry.at : 0;
   if (entry.value_length > value_bytes_max || at > value_bytes_max) return Status::TooLarge;
-  if (entry.descriptor.kind != static_cast<uint8_t>(DescriptorKind::Stream)) {
-    return Status::Unsupported;
-  }
-  bool fits = entry.descriptor.length == entry.value_length &&
-              entry.checksums.size() == piece_count(at, entry.value_length) &&
+  bool hashed = entry.checksums.size() == piece_count(at, entry.value_length) ||
+                (hashes && entry.checksums.size() == 0);
+  bool fits = hashed && entry.descriptor.length == entry.value_length &&
               entry.attributes.size() <= limits::kAttributeBytesMax;
   return fits ? Status::Ok : Status::Invalid;
 }
@@ -102,15 +104,14 @@ Status CapsuleProtocol::check_entry(const Entry& entry, Opcode opcode) const {
   if (entry.key.size() > limits::kKeyBytesMax) return Status::Invalid;
   Status status = check_attributes(entry.attributes, opcode == Opcode::Put);
   if (status != Status::Ok) return status;
-  if (opcode_writes(opcode)) return check_write(entry, opcode, shard_->store().value_bytes_max());
+  if (opcode_writes(opcode)) return check_write(entry, opcode, shard_->store().value_bytes_max(), regions_ != nullptr);
   if (opcode_takes_handles(opcode)) return check_handle(entry, opcode);
   if (opcode == Opcode::Retain) {
     bool may_be_hard = (rights_ & kRightAdmin) != 0;
     if ((entry.flags & kFlagHard) != 0 && !may_be_hard) return Status::Denied;
     return check_retention_ttl(entry.ttl_ms);
   }
-  bool streams = entry.descriptor.kind == static_cast<uint8_t>(DescriptorKind::Stream);
-  return opcode_reads(opcode) && !streams ? Status::Unsupported : Status::Ok;
+  return Status::Ok;
 }
 
 // What is wrong with a handle is not told from one whose retention has ended.
@@ -134,6 +135,10 @@ Status CapsuleProtocol::refusal(const RequestHeader& header, Bytes attributes,
     return Status::Unsupported;
   }
   auto opcode = static_cast<Opcode>(header.opcode);
+  if (opcode_is_of_regions(opcode) && regions_ == nullptr) {
+    *message = "regions are for clients that share memory with this node";
+    return Status::Unsupported;
+  }
   if (check_attributes(attributes, false) != Status::Ok) {
     *message = "the command carries a required attribute that this node does not know";
     return Status::Unsupported;
@@ -197,6 +202,8 @@ void CapsuleProtocol::start(const RequestHeader& header, Bytes body) {
     next_value();
   } else if (command->opcode == Opcode::Admin) {
     start_admin(command);
+  } else if (opcode_is_of_regions(command->opcode)) {
+    change_regions(command);
   } else {
     run_windows(command);
   }
@@ -213,10 +220,11 @@ bool CapsuleProtocol::read_entries(Command* command, const RequestHeader& header
     if (!reader.next(&entry)) return false;
     task.key = entry.key;
     task.status = check_entry(entry, command->opcode);
+    if (task.status == Status::Ok) task.status = check_place(entry, command->opcode);
     if (shard_count > 1 && task.status == Status::Ok) {
       task.shard = owner_of(entry, command->opcode, shard_count);
     }
-    if (!opcode_writes(command->opcode)) continue;
+    if (!opcode_writes(command->opcode) || is_in_region(*command, task)) continue;
     if (data_length + entry.value_length < data_length) return false;
     data_length += entry.value_length;
   }
@@ -271,15 +279,26 @@ void CapsuleProtocol::await(Command* command) {
 
 // Answers the window. True if the next one is to be run now.
 bool CapsuleProtocol::finish_window(Command* command) {
-  if (session_->closed()) {
-    std::vector<OwnedExtent> released;
-    for (const Task& task : command->window()) {
-      if (task.detail == nullptr) break;
-      for (const PinnedPiece& piece : task.detail->pieces) {
-        released.push_back({piece.extent, task.shard});
-      }
+  bool copies = regions_ != nullptr && opcode_reads(command->opcode) && !session_->is_gone();
+  return (!copies || copy_window(command)) && answer_window(command);
+}
+
+// Those of tasks whose pieces go nowhere any more.
+void CapsuleProtocol::release_window(Command* command) {
+  std::vector<OwnedExtent> released;
+  for (Task& task : command->window()) {
+    if (task.detail == nullptr) break;
+    for (const PinnedPiece& piece : task.detail->pieces) {
+      released.push_back({piece.extent, task.shard});
     }
-    shard_->release(&released);
+    task.detail->pieces.clear();
+  }
+  shard_->release(&released);
+}
+
+bool CapsuleProtocol::answer_window(Command* command) {
+  if (session_->is_gone()) {
+    release_window(command);
     end(command);
     return false;
   }
@@ -309,7 +328,8 @@ void CapsuleProtocol::encode_reads(Command* command) {
     uint64_t data_length = 0;
     for (; index < command->window_end && writer.bytes_written() < kCompletionBytes; ++index) {
       const Task& task = command->tasks[index];
-      if (task.status == Status::Ok) data_length += task.detail->entry.length;
+      bool streams = task.status == Status::Ok && !is_in_region(*command, task);
+      if (streams) data_length += task.detail->entry.length;
       encode_outcome(*command, task, &writer);
     }
     bool more = index < command->task_count();
@@ -317,6 +337,7 @@ void CapsuleProtocol::encode_reads(Command* command) {
     for (uint32_t sent = first; sent < index; ++sent) {
       const Task& task = command->tasks[sent];
       TaskDetail& detail = *task.detail;
+      if (is_in_region(*command, task)) continue;
       output()->append(detail.bytes.view());
       for (const PinnedPiece& piece : detail.pieces) {
         const std::byte* data = shard_->store().at(piece.extent.offset) + piece.skip_bytes;
@@ -325,6 +346,7 @@ void CapsuleProtocol::encode_reads(Command* command) {
       detail.pieces.clear();
     }
   } while (index < command->window_end);
+  release_window(command);  // What is left has been copied.
 }
 
 void CapsuleProtocol::encode_outcome(const Command& command, const Task& task,
@@ -423,7 +445,7 @@ void CapsuleProtocol::start_admin(Command* command) {
 
 void CapsuleProtocol::on_admin_done(Errand* errand, Status status, Bytes payload) {
   auto* command = static_cast<Command*>(errand);
-  if (!session_->closed()) {
+  if (!session_->is_gone()) {
     if (payload.size() > kCompletionBytes) {
       complete_failed(static_cast<uint8_t>(command->opcode), command->id, Status::TooLarge,
                       "the command's answer is larger than a completion may be");
@@ -439,7 +461,9 @@ void CapsuleProtocol::on_admin_done(Errand* errand, Status status, Bytes payload
 
 void CapsuleProtocol::on_work_done(const Work& work) {
   auto* command = static_cast<Command*>(work.errand);
-  if (opcode_writes(command->opcode)) {
+  if (work.phase == Phase::Copy) {
+    copy_done(work);
+  } else if (opcode_writes(command->opcode)) {
     write_work_done(work);
   } else if (command->pending == 0) {
     session_->await_no_more(command);

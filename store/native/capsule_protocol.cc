@@ -7,7 +7,11 @@
 
 namespace kvstrata {
 
-CapsuleProtocol::CapsuleProtocol(Session* session) : session_(session), shard_(&session->shard()) {}
+CapsuleProtocol::CapsuleProtocol(Session* session) : session_(session), shard_(&session->shard()) {
+  if (session->peer().transport == Transport::Shm) {
+    regions_ = std::make_unique<ClientRegions>(&shard_->node());
+  }
+}
 
 size_t CapsuleProtocol::consume(Bytes bytes) {
   switch (state_) {
@@ -120,7 +124,7 @@ bool CapsuleProtocol::answer_hello(const ClientHello& hello) {
   credits_ = std::min(wish, node.credits());
   NodeHello answer;
   answer.version = limits::kProtocolVersion;
-  if (session_->peer().transport == Transport::Shm) {
+  if (regions_ != nullptr) {
     answer.features = kFeatureRings;
     answer.in_capsule_bytes = limits::kInCapsuleBytes;
   }

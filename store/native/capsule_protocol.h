@@ -3,9 +3,13 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "store/native/client_regions.h"
 #include "store/native/command.h"
+#include "store/native/copier.h"
 #include "store/native/incoming_value.h"
 #include "store/native/session.h"
 
@@ -42,6 +46,19 @@ class CapsuleProtocol final : public Protocol {
     Paused,    // Reads nothing until there is memory for the next value.
   };
 
+  // A value of a write that is made visible in its turn: writes of one connection keep their order.
+  struct PendingCommit {
+    Command* command;
+    uint32_t task;
+    bool goes_whole;
+    bool ready;  // All of it is there.
+  };
+  // A region that was removed while transfers use it; the command waits for them.
+  struct LeavingRegion {
+    ClientRegions::Memory memory;
+    Command* command;
+  };
+
   // capsule_protocol.cc
   size_t consume_hello(Bytes bytes);
   bool answer_hello(const ClientHello& hello);
@@ -58,6 +75,8 @@ class CapsuleProtocol final : public Protocol {
   Status refusal(const RequestHeader& header, Bytes attributes, std::string* message) const;
   void run_windows(Command* command);
   bool finish_window(Command* command);
+  bool answer_window(Command* command);
+  void release_window(Command* command);
   void encode_reads(Command* command);
   void encode_outcomes(Command* command);
   void encode_outcome(const Command& command, const Task& task, CapsuleWriter* writer);
@@ -67,6 +86,19 @@ class CapsuleProtocol final : public Protocol {
   void await(Command* command);
   void end(Command* command);
 
+  // capsule_region.cc
+  Status check_place(const Entry& entry, Opcode opcode) const noexcept;
+  bool is_in_region(const Command& command, const Task& task) const noexcept;
+  void change_regions(Command* command);
+  void settle_leaving();
+  bool copy_window(Command* command);
+  void copy_value();
+  bool lay_out_copy(const Command& command, Task* task, CopyJob* job);
+  bool copy_now_or_start(std::shared_ptr<CopyJob> job, const Work& work);
+  void value_copied(const Work& work);
+  bool keep_checksums(const PendingCommit& pending);
+  void copy_done(const Work& work);
+
   // capsule_write.cc
   void next_value();
   bool begin_value(Task& task);
@@ -74,6 +106,7 @@ class CapsuleProtocol final : public Protocol {
   void write_work_done(const Work& work);
   size_t consume_data(Bytes bytes);
   void finish_value();
+  void commit_ready();
   void finish_value_and_go_on();
   void refuse_value(Status status);
   void finish_write(Command* command);
@@ -93,12 +126,16 @@ class CapsuleProtocol final : public Protocol {
   size_t looked_ahead_bytes_ = 0;       // Of what comes next, their keys were looked at.
   std::deque<Command*> blocked_reads_;  // Their next windows wait for room in the output.
 
+  std::unique_ptr<ClientRegions> regions_;  // Null where no memory is shared.
+  std::vector<LeavingRegion> leaving_;
+
   // The write being received.
   Command* write_ = nullptr;
   bool goes_whole_ = false;        // The value being received is collected in its task.
   uint64_t travelling_bytes_ = 0;  // Of values that were sent to their shards so.
-  IncomingValue value_;            // Being received or dropped.
-  uint32_t piece_ = 0;             // Index of its present piece in its checksums.
+  std::deque<PendingCommit> commits_;
+  IncomingValue value_;  // Being received or dropped.
+  uint32_t piece_ = 0;   // Index of its present piece in its checksums.
 };
 
 }  // namespace kvstrata

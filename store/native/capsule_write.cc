@@ -57,6 +57,10 @@ bool CapsuleProtocol::begin_value(Task& task) {
     }
     --command->pending;
   }
+  if (is_in_region(*command, task)) {
+    copy_value();
+    return true;
+  }
   receive_value(task);
   if (value_.left() != 0) return false;
   finish_value();
@@ -110,7 +114,10 @@ void CapsuleProtocol::take_data(Bytes bytes) {
   uint32_t chunk = value_.chunk();
   uint64_t checksum = 0;
   if (!value_.take(bytes, &checksum)) return;
-  if (checksum != task.detail->entry.checksums[piece_++]) {
+  const ChecksumList& announced = task.detail->entry.checksums;
+  if (announced.size() == 0) {
+    task.detail->checksums.append_le(checksum);
+  } else if (checksum != announced[piece_++]) {
     refuse_value(Status::Corrupt);
     return;
   }
@@ -132,10 +139,34 @@ void CapsuleProtocol::finish_value() {
   Task& task = command->tasks[command->receiving];
   uint32_t index = command->receiving++;
   if (task.status != Status::Ok) return;
-  Work work{command, index, goes_whole_ ? Phase::Write : Phase::Commit};
   if (goes_whole_) travelling_bytes_ += task.detail->entry.value_length;
+  if (task.detail->entry.checksums.size() == 0) {
+    Bytes hashed = task.detail->checksums.view();
+    task.detail->entry.checksums = {hashed.data(),
+                                    static_cast<uint32_t>(hashed.size() / sizeof(uint64_t))};
+  }
   ++command->pending;
-  if (shard_->begin_work(task.shard, work)) --command->pending;
+  commits_.push_back({command, index, goes_whole_, true});
+  commit_ready();
+}
+
+// Makes values visible, in the order they were sent: one that is still copied holds up those
+// behind.
+void CapsuleProtocol::commit_ready() {
+  while (!commits_.empty() && commits_.front().ready) {
+    auto [command, index, goes_whole, ready] = commits_.front();
+    commits_.pop_front();
+    --command->pending;
+    Task& task = command->tasks[index];
+    if (task.status == Status::Ok && session_->is_gone()) {
+      abort_value(command, index);
+    } else if (task.status == Status::Ok) {
+      ++command->pending;
+      Work work{command, index, goes_whole ? Phase::Write : Phase::Commit};
+      if (shard_->begin_work(task.shard, work)) --command->pending;
+    }
+    if (command->pending == 0 && command != write_) finish_write(command);
+  }
 }
 
 // The rest of the value is dropped.
@@ -158,10 +189,16 @@ void CapsuleProtocol::abort_value(Command* command, uint32_t index) noexcept {
 void CapsuleProtocol::write_work_done(const Work& work) {
   auto* command = static_cast<Command*>(work.errand);
   if (work.phase == Phase::Reserve) {
-    if (session_->closed()) {
+    const Task& task = command->tasks[work.part];
+    if (session_->is_gone()) {
       abort_value(command, work.part);
+    } else if (is_in_region(*command, task)) {
+      copy_value();
+      next_value();
+      session_->resume();
+      return;
     } else {
-      receive_value(command->tasks[work.part]);
+      receive_value(task);
       if (value_.left() == 0) finish_value_and_go_on();
       session_->resume();
       return;
@@ -175,7 +212,7 @@ void CapsuleProtocol::write_work_done(const Work& work) {
 }
 
 void CapsuleProtocol::finish_write(Command* command) {
-  if (!session_->closed()) encode_outcomes(command);
+  if (!session_->is_gone()) encode_outcomes(command);
   end(command);
 }
 

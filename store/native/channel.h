@@ -43,8 +43,10 @@ class Channel {
   virtual uint64_t sending_bytes() const noexcept { return 0; }
   // What it has taken and not received.
   virtual bool is_receiving() const noexcept { return false; }
-  // The session's memory is being read or written by others.
+  // Memory of the session, or of its client, is being read or written by others.
   virtual bool holds_memory() const noexcept { return false; }
+  // They are to end soon.
+  virtual void hasten_end() noexcept {}
 
  protected:
   Session* session_;

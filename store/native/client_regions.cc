@@ -13,8 +13,7 @@ ClientRegions::~ClientRegions() {
   for (auto& [id, region] : regions_) node_->copiers().dispose(std::move(region.memory));
 }
 
-Status ClientRegions::add(uint32_t id, uint32_t rights, uint64_t bytes,
-                          const Socket& descriptor) {
+Status ClientRegions::add(uint32_t id, uint32_t rights, uint64_t bytes, const Socket& descriptor) {
   bool known_rights = rights != 0 && (rights & ~(kRegionRead | kRegionWrite)) == 0;
   if (!known_rights || !descriptor || regions_.contains(id)) return Status::Invalid;
   if (regions_.size() == limits::kRegionCountMax || !node_->take_region_room(bytes)) {
@@ -55,8 +54,8 @@ MutableBytes ClientRegions::find(const Descriptor& descriptor, uint32_t right,
   auto found = regions_.find(descriptor.rkey);
   if (found == regions_.end() || (found->second.rights & right) == 0) return {};
   const SharedMemory& memory = *found->second.memory;
-  bool within = descriptor.length <= memory.size() &&
-                descriptor.address <= memory.size() - descriptor.length;
+  bool within =
+      descriptor.length <= memory.size() && descriptor.address <= memory.size() - descriptor.length;
   if (!within) return {};
   *keeps = found->second.memory;
   return {memory.data() + descriptor.address, descriptor.length};

@@ -1,5 +1,5 @@
-// Memory of one client that this node reads and writes on its behalf, by the ids that the client has
-// given it. Belongs to the thread of the connection's shard.
+// Memory of one client that this node reads and writes on its behalf, by the ids that the client
+// has given it. Belongs to the thread of the connection's shard.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ class ClientRegions {
   // No transfer can name it from now on; those that do go on. Null if there is none.
   Memory remove(uint32_t id) noexcept;
 
-  // The memory that a descriptor names, if all of it lies in a region with that right; `keeps` holds
-  // it. Empty otherwise.
+  // The memory that a descriptor names, if all of it lies in a region with that right; `keeps`
+  // holds it. Empty otherwise.
   MutableBytes find(const Descriptor& descriptor, uint32_t right, Memory* keeps) const noexcept;
   bool contains(const Descriptor& descriptor, uint32_t right) const noexcept {
     Memory unused;

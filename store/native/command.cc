@@ -350,6 +350,8 @@ Status Command::perform(ObjectStore& store, Partition* partition, uint32_t shard
     case Phase::Abort:
       abort_write(store, tasks[work.part]);
       return Status::Ok;
+    case Phase::Copy:
+      break;
   }
   return Status::Internal;
 }

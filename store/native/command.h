@@ -30,7 +30,7 @@ struct TaskDetail {
   uint64_t cursor = 0;
   Location location = 0;  // The open record of a write.
   uint64_t handle = 0;    // Retain.
-  ByteBuffer checksums;   // Reads: of the pieces.
+  ByteBuffer checksums;   // Of the pieces: reads; writes that bring none.
   ByteBuffer attributes;  // Reads, Stat.
   // Reads: an inline value. Small writes for another shard: the value. Scans: the keys.
   ByteBuffer bytes;

@@ -48,19 +48,26 @@ Copiers::Copiers(uint32_t thread_count) {
   }
 }
 
-Copiers::~Copiers() {
+uint64_t CopyJob::bytes() const noexcept {
+  uint64_t sum = 0;
+  for (const CopyPiece& piece : pieces) sum += piece.length_bytes;
+  return sum;
+}
+
+void Copiers::stop() noexcept {
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+  jobs_.clear();
 }
 
 void Copiers::start(std::shared_ptr<CopyJob> job) {
   job->left_ = job->pieces.size();
-  uint64_t bytes = 0;
-  for (const CopyPiece& piece : job->pieces) bytes += piece.length_bytes;
+  uint64_t bytes = job->bytes();
   {
     std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));

@@ -39,13 +39,15 @@ class Copier {
 // Pieces that are copied by any threads, in any order.
 class CopyJob {
  public:
+  uint64_t bytes() const noexcept;
+
   std::vector<CopyPiece> pieces;
   std::vector<std::shared_ptr<void>> kept;  // Until the end: the memory they lie in.
   std::function<void()> done;               // Called once, by the thread that ends it.
 
  private:
   friend class Copiers;
-  size_t next_ = 0;            // First piece that no thread has taken.
+  size_t next_ = 0;              // First piece that no thread has taken.
   std::atomic<size_t> left_{0};  // Pieces not yet copied.
 };
 
@@ -53,13 +55,14 @@ class CopyJob {
 class Copiers {
  public:
   explicit Copiers(uint32_t thread_count);
-  // What no thread has begun is dropped.
-  ~Copiers();
+  ~Copiers() { stop(); }
   Copiers(const Copiers&) = delete;
   Copiers& operator=(const Copiers&) = delete;
 
   // Any thread. Large jobs do not hold up small ones: they take turns.
   void start(std::shared_ptr<CopyJob> job);
+  // Ends the threads; what they have not begun is dropped.
+  void stop() noexcept;
   // Lets go of it elsewhere: to unmap memory takes as long as to copy some.
   void dispose(std::shared_ptr<void> memory);
 

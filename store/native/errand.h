@@ -19,6 +19,7 @@ enum class Phase : uint8_t {
   Commit,   // The value is there; make it visible.
   Write,    // Writes of small values for another shard: all in one step.
   Abort,    // Give the memory back.
+  Copy,     // Between memory of the client and its own: by copiers, for no shard.
 };
 
 class Errand;

@@ -8,14 +8,18 @@
 #include <future>
 #include <iterator>
 #include <memory>
+#include <thread>
 
 #include "store/native/shard.h"
+#include "tiering/native/machine_memory.h"
 
 namespace kvstrata {
 
 namespace {
 
 constexpr int kBacklog = 1024;
+// More fill the memory's bandwidth no better.
+constexpr unsigned kCopierCountMax = 4;
 
 // Compares in a time that does not tell how much of a secret was right.
 bool secrets_equal(const std::string& left, const std::string& right) noexcept {
@@ -34,7 +38,11 @@ bool fill_random(void* bytes, size_t count) noexcept {
 
 }  // namespace
 
-Node::Node(const NodeOptions& options) : options_(options) {}
+Node::Node(const NodeOptions& options)
+    : options_(options),
+      region_bytes_max_(memory_limit_bytes()),
+      copiers_(std::make_unique<Copiers>(
+          std::clamp(std::thread::hardware_concurrency(), 1U, kCopierCountMax))) {}
 
 std::unique_ptr<Node> Node::create(const NodeOptions& options, std::string* error) {
   if (options.shard_count == 0 || options.shard_count > limits::kShardCountMax) {
@@ -71,6 +79,7 @@ std::unique_ptr<Node> Node::create(const NodeOptions& options, std::string* erro
 
 Node::~Node() {
   stop(0);
+  copiers_->stop();  // They tell the shards what they have done.
   shards_.clear();
 }
 
@@ -248,6 +257,14 @@ uint64_t Node::kill_connections(const std::vector<uint64_t>& client_ids) {
     count += killed;
   }
   return count;
+}
+
+bool Node::take_region_room(uint64_t bytes) noexcept {
+  if (bytes > region_bytes_max_) return false;
+  uint64_t before = region_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  if (before + bytes <= region_bytes_max_) return true;
+  give_back_region_room(bytes);
+  return false;
 }
 
 bool Node::rebuffer(uint64_t old_bytes, uint64_t new_bytes) noexcept {

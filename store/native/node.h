@@ -10,6 +10,7 @@
 
 #include "store/native/admin_queue.h"
 #include "store/native/connection_report.h"
+#include "store/native/copier.h"
 #include "store/native/pool.h"
 #include "store/native/resp_journal.h"
 #include "store/native/statistics.h"
@@ -111,6 +112,13 @@ class Node {
   void remove_connection() noexcept { connection_count_.fetch_sub(1, std::memory_order_relaxed); }
   // An input buffer has grown or shrunk; false when all of them are over the budget.
   bool rebuffer(uint64_t old_bytes, uint64_t new_bytes) noexcept;
+  Copiers& copiers() noexcept { return *copiers_; }
+  // A client's memory is mapped; false when all of it would be more than this machine has.
+  bool take_region_room(uint64_t bytes) noexcept;
+  void give_back_region_room(uint64_t bytes) noexcept {
+    region_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  }
+  uint64_t region_bytes() const noexcept { return region_bytes_.load(std::memory_order_relaxed); }
   void unbuffer(uint64_t bytes) noexcept {
     buffered_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   }
@@ -150,8 +158,11 @@ class Node {
   std::atomic<uint64_t> client_ids_{0};
   std::atomic<uint32_t> connection_count_{0};
   std::atomic<uint64_t> buffered_bytes_{0};
+  uint64_t region_bytes_max_;
+  std::atomic<uint64_t> region_bytes_{0};
   std::atomic<uint32_t> drained_count_{0};
   bool started_ = false;
+  std::unique_ptr<Copiers> copiers_;  // What they let go of counts with the node.
 };
 
 }  // namespace kvstrata

@@ -27,7 +27,7 @@ class Protocol {
 
   // The output has room again, after `consume` was refused some.
   virtual void on_output_room() = 0;
-  // Work that travelled, or waited for memory, is done.
+  // Work that travelled, waited for memory, or was done by copiers is done.
   virtual void on_work_done(const Work& work) = 0;
   virtual void on_admin_done(Errand* errand, Status status, Bytes payload) = 0;
   // The connection is gone: what was begun is given up.

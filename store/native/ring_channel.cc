@@ -12,10 +12,22 @@ RingChannel::RingChannel(Session* session, std::unique_ptr<RingStream> stream) n
 void RingChannel::handle(const IoEvent& event) {
   rings_->wake();
   session_->shard().rings().add(this);
+  if (rings_->ended() || event.hung_up) {
+    // Nobody is there to be answered. What copiers are at, they finish.
+    session_->close();
+    if (!session_->closed()) remove();
+    return;
+  }
   if (has_work()) work();
-  if (session_->closed()) return;
-  if (event.hung_up) session_->on_hang_up();
   if (!session_->closed()) watch_descriptor();
+}
+
+// The client takes the end of the socket as a sign that its memory is its own again.
+bool RingChannel::holds_memory() const noexcept { return session_->is_copying(); }
+
+bool RingChannel::has_work() noexcept {
+  if (session_->is_gone()) return false;
+  return (receives_ && rings_->has_input()) || (sends_ && rings_->has_room());
 }
 
 void RingChannel::work() {

@@ -17,11 +17,13 @@ class RingChannel final : public Channel {
   void watch(Input input, bool output) noexcept override;
   void remove() noexcept override;
   bool takes_output() override;
+  bool holds_memory() const noexcept override;
+
+  // The next descriptor that the client has sent; empty if there is none.
+  Socket take_descriptor() noexcept { return rings_->take_descriptor(); }
 
   // For the poller: whether there is something to do, and what is done then.
-  bool has_work() noexcept {
-    return (receives_ && rings_->has_input()) || (sends_ && rings_->has_room());
-  }
+  bool has_work() noexcept;
   void work();
   // True if it need not be looked at any more: the client will ring.
   bool may_sleep() noexcept { return rings_->may_sleep(receives_, sends_); }

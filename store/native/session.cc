@@ -244,6 +244,11 @@ void Session::end_errand() {
   if (!closed_ && closes_when_answered_ && errand_count_ == 0) end_output();
 }
 
+void Session::end_copy() {
+  --copy_count_;
+  if (broken_) close();
+}
+
 void Session::await(Errand* errand, uint64_t bytes) noexcept {
   errand->awaited_bytes = bytes;
   awaited_bytes_ += bytes;
@@ -412,7 +417,7 @@ void Session::close() noexcept {
   if (closed_) return;
   if (channel_->holds_memory()) {
     // It is let go of when that has ended, which this hastens.
-    if (!std::exchange(broken_, true)) channel_->stream().end();
+    if (!std::exchange(broken_, true)) channel_->hasten_end();
     return;
   }
   closed_ = true;

@@ -88,6 +88,8 @@ class Session {
   Socket take_socket() noexcept;
   bool moved() const noexcept { return moved_; }
   bool closed() const noexcept { return closed_; }
+  // Closed, or about to be: nobody is there to be answered.
+  bool is_gone() const noexcept { return closed_ || broken_; }
   // Closed, and nothing of it travels any more.
   bool finished() const noexcept { return closed_ && errand_count_ == 0 && channel_->is_quiet(); }
   // Memory of the node is being read or written for it by others than this thread.
@@ -105,6 +107,10 @@ class Session {
   uint32_t errand_count() const noexcept { return errand_count_; }
   void begin_errand() noexcept { ++errand_count_; }
   void end_errand();
+  // Copiers are at memory of its client: it is not closed before they are done.
+  void begin_copy() noexcept { ++copy_count_; }
+  void end_copy();
+  bool is_copying() const noexcept { return copy_count_ != 0; }
   // Others make output for it: so much, at most, counts as output from now on. Else a peer that
   // reads nothing could have any amount made for it.
   void await(Errand* errand, uint64_t bytes) noexcept;
@@ -149,6 +155,7 @@ class Session {
   bool stream_full_ = false;  // It took less than it was offered.
   bool output_full_ = false;  // The protocol waits until the output has room.
   uint32_t errand_count_ = 0;
+  uint32_t copy_count_ = 0;
   ByteBuffer input_;              // An incomplete command, or what came while paused.
   uint64_t accounted_bytes_ = 0;  // Of the input, with the node.
   OutputQueue output_;

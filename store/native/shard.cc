@@ -310,6 +310,19 @@ void Shard::perform_for(const Work& work) {
 
 void Shard::work_done(const Work& work) { work.errand->session->on_work_done(work); }
 
+void Shard::start_copy(std::shared_ptr<CopyJob> job, const Work& work) {
+  CopyJob& started = *job;
+  started.done = [this, work, &started] {
+    // What it kept is let go of here, by the thread whose it is.
+    post([work, kept = std::move(started.kept)](Shard& home) mutable {
+      kept.clear();
+      home.work_done(work);
+    });
+  };
+  note_bulk();
+  node_->copiers().start(std::move(job));
+}
+
 // Writes that wait for memory, oldest first. Where one gets nowhere those of its pool behind it
 // wait on, but other pools' do not: it may be a quota that it waits for.
 void Shard::retry_waiting() {

@@ -15,6 +15,7 @@
 #include "store/native/admin_queue.h"
 #include "store/native/command.h"
 #include "store/native/connection_report.h"
+#include "store/native/copier.h"
 #include "store/native/mailbox.h"
 #include "store/native/object_store.h"
 #include "store/native/recycler.h"
@@ -75,6 +76,9 @@ class Shard {
   uint64_t clock_ns() const noexcept { return clock_ns_; }
   Reactor& reactor() noexcept { return *reactor_; }
   RingPoller& rings() noexcept { return rings_; }
+  Copier& copier() noexcept { return copier_; }
+  // By copiers; then the work is done.
+  void start_copy(std::shared_ptr<CopyJob> job, const Work& work);
   void release(std::vector<OwnedExtent>* extents);
   void hand_over(Session* session, uint32_t shard, const ClientHello& hello, Bytes unread);
   void adopt(Socket socket, Peer peer);
@@ -130,6 +134,7 @@ class Shard {
   std::unique_ptr<Reactor> reactor_;  // Made on the shard's thread.
   Watch mailbox_watch_;
   RingPoller rings_;
+  Copier copier_;
   std::array<IoEvent, 64> events_;
   size_t event_count_ = 0;
   size_t next_event_ = 0;             // Those from here on wait for the next turn.

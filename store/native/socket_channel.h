@@ -22,6 +22,7 @@ class SocketChannel final : public Channel {
   uint64_t sending_bytes() const noexcept override { return in_flight_.size(); }
   bool is_receiving() const noexcept override { return !direct_target_.empty(); }
   bool holds_memory() const noexcept override { return batch_ != nullptr || is_receiving(); }
+  void hasten_end() noexcept override { stream_->end(); }
 
  private:
   bool hand_over_small();

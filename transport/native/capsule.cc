@@ -59,6 +59,8 @@ bool opcode_known(uint8_t opcode) noexcept {
     case Opcode::Retain:
     case Opcode::Release:
     case Opcode::Extend:
+    case Opcode::AddRegion:
+    case Opcode::RemoveRegion:
       return true;
   }
   return false;
@@ -181,6 +183,14 @@ bool EntryReader::read_fields(Entry* entry) noexcept {
       const std::byte* payload = take(payload_length);
       if (payload == nullptr) return false;
       entry->payload = {payload, payload_length};
+      return true;
+    }
+    case Opcode::AddRegion:
+    case Opcode::RemoveRegion: {
+      const std::byte* fields = take(4 + kDescriptorBytes);
+      if (fields == nullptr) return false;
+      entry->flags = load_le<uint32_t>(fields);
+      entry->descriptor = load_descriptor(fields + 4);
       return true;
     }
     default:
@@ -342,6 +352,11 @@ void CapsuleWriter::add_entry(const Entry& entry) {
     case Opcode::Admin:
       buffer_->append_le(static_cast<uint32_t>(entry.payload.size()));
       buffer_->append(entry.payload);
+      break;
+    case Opcode::AddRegion:
+    case Opcode::RemoveRegion:
+      buffer_->append_le(entry.flags);
+      append_descriptor(buffer_, entry.descriptor);
       break;
     default:
       break;

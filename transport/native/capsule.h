@@ -26,9 +26,14 @@ enum class Opcode : uint8_t {
   Stat = 20,
   Scan = 24,
   Admin = 32,
+<<<<<<< HEAD
   Retain = 64,
   Release = 65,
   Extend = 66,
+=======
+  AddRegion = 40,
+  RemoveRegion = 41,
+>>>>>>> s5-shm
 };
 
 constexpr uint8_t kCompletionBit = 0x80;
@@ -45,6 +50,14 @@ constexpr bool opcode_reads(Opcode opcode) noexcept {
 constexpr bool opcode_writes(Opcode opcode) noexcept {
   return opcode == Opcode::Put || opcode == Opcode::Append;
 }
+// About the client's memory instead of keys.
+constexpr bool opcode_is_of_regions(Opcode opcode) noexcept {
+  return opcode == Opcode::AddRegion || opcode == Opcode::RemoveRegion;
+}
+
+// What a node may do with a region: take sources of writes from it, put what is read there.
+constexpr uint32_t kRegionRead = 1;
+constexpr uint32_t kRegionWrite = 2;
 
 // Its entries' keys are handles of retentions.
 constexpr bool opcode_takes_handles(Opcode opcode) noexcept {
@@ -104,13 +117,17 @@ struct Entry {
   Bytes key;
   Bytes attributes;
   uint32_t term = 0;
+<<<<<<< HEAD
   uint32_t flags = 0;         // Put, Append, Retain.
+=======
+  uint32_t flags = 0;         // Put, Append; AddRegion: the rights.
+>>>>>>> s5-shm
   uint64_t value_length = 0;  // Put, Append.
   uint64_t ttl_ms = 0;        // Put, Append, Expire, Retain, Extend.
   uint64_t at = 0;            // Append.
   uint64_t offset = 0;        // GetRange.
   uint64_t length = 0;        // GetRange.
-  Descriptor descriptor;      // Get, GetRange, Put, Append.
+  Descriptor descriptor;      // Get, GetRange, Put, Append; the regions' commands.
   ChecksumList checksums;     // Put, Append.
   uint64_t cursor = 0;        // Scan.
   uint32_t count_max = 0;     // Scan.

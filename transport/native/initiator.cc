@@ -1,5 +1,6 @@
 #include "transport/native/initiator.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cerrno>
@@ -27,6 +28,8 @@ constexpr size_t kReadOutcomeBytes = 40;
 constexpr size_t kChecksumBytes = 8;
 constexpr int kReceivesPerProgress = 4;
 constexpr long kSliceMs = 200;  // How long a caller who presses Ctrl-C may have to wait.
+// A node that lets go of a client's memory does so when it has copied what it is at.
+constexpr int64_t kRevokeMs = 2'000;
 constexpr uint32_t kSlotBits = 10;
 static_assert(limits::kCreditsMax <= 1U << kSlotBits, "a command id must hold its slot");
 
@@ -35,7 +38,7 @@ static_assert(limits::kCreditsMax <= 1U << kSlotBits, "a command id must hold it
 Initiator::Initiator(std::unique_ptr<Stream> stream, const NodeHello& node, std::string name,
                      bool verify, uint32_t spin_us)
     : stream_(std::move(stream)),
-      node_(node),
+      terms_{node.chunk_bytes, node.value_bytes_max, node.in_capsule_bytes, nullptr},
       name_(std::move(name)),
       spin_(spin_us),
       slots_(limits::kCreditsMax, nullptr),
@@ -48,7 +51,28 @@ Initiator::Initiator(std::unique_ptr<Stream> stream, const NodeHello& node, std:
 
 Initiator::~Initiator() { close(kStatusClosed, "the connection was closed by its owner"); }
 
+void Initiator::use_regions(std::unique_ptr<RegionTable> regions) {
+  regions_ = std::move(regions);
+  terms_.regions = regions_.get();
+}
+
+bool Initiator::tend_regions() {
+  if (regions_ == nullptr || status_ != Status::Ok) return false;
+  while (Transfer* notice = regions_->next_farewell()) queue_.push_back(notice);
+  begin_queued();
+  return !idle();
+}
+
+// What the node is told goes ahead of who uses it; it does not wait for the answer.
+void Initiator::announce_regions(const Transfer& transfer) {
+  while (Transfer* notice = regions_->next_farewell()) queue_.push_back(notice);
+  while (Transfer* notice = regions_->next_notice(transfer, terms_.in_capsule_bytes)) {
+    queue_.push_back(notice);
+  }
+}
+
 void Initiator::submit(Transfer* transfer) {
+  if (regions_ != nullptr && status_ == Status::Ok) announce_regions(*transfer);
   queue_.push_back(transfer);
   if (status_ == Status::Ok) {
     begin_queued();
@@ -138,7 +162,7 @@ void Initiator::begin_queued() {
 bool Initiator::begin(Transfer* transfer) {
   uint16_t slot = free_slots_.back();
   transfer->command_id = (sequence_++ << kSlotBits) | slot;
-  size_t count = transfer->encode(node_.chunk_bytes, node_.value_bytes_max, send_queue_.staging());
+  size_t count = transfer->encode(terms_, send_queue_.staging());
   if (count == 0) return false;
   free_slots_.pop_back();
   slots_[slot] = transfer;
@@ -150,7 +174,7 @@ bool Initiator::begin(Transfer* transfer) {
   for (const TransferItem& item : transfer->items) {
     if (item.file != nullptr) {
       send_queue_.push(transfer, *item.file);
-    } else {
+    } else if (!item.in_region) {
       send_queue_.push(transfer, item.source);
     }
   }
@@ -227,14 +251,15 @@ Transfer* Initiator::lone_read() const noexcept {
   if (transfer == nullptr || !opcode_reads(transfer->opcode) || transfer->items.size() != 1) {
     return nullptr;
   }
-  return transfer->items[0].sink.size() >= kAheadBytesMin ? transfer : nullptr;
+  const TransferItem& item = transfer->items[0];
+  return item.sink.size() >= kAheadBytesMin && !item.in_region ? transfer : nullptr;
 }
 
 bool Initiator::receive_ahead(Transfer* lone) {
   MutableBytes sink = lone->items[0].sink;
   uint64_t asked =
       lone->opcode == Opcode::Get ? sink.size() : std::min<uint64_t>(lone->length, sink.size());
-  uint64_t pieces = piece_count(lone->offset % node_.chunk_bytes, asked, node_.chunk_bytes);
+  uint64_t pieces = piece_count(lone->offset % terms_.chunk_bytes, asked, terms_.chunk_bytes);
   size_t expected = kHeaderBytes + kReadOutcomeBytes + kChecksumBytes * pieces;
   if (expected > kBufferBytes) return receive_buffered();
   reserve_buffer(kBufferBytes);
@@ -344,7 +369,7 @@ void Initiator::take_completion(const CompletionHeader& header, Bytes body) {
     if (!bare) error = "a failed command has outcomes, data or more to come";
     transfer->fail(header.status, std::string(as_text(body)));
   } else {
-    error = transfer->settle(header, body, node_.chunk_bytes, data_.reads(), data_.checksums());
+    error = transfer->settle(header, body, terms_, data_.reads(), data_.checksums());
     if (error == nullptr && !more && !transfer->all_settled()) {
       error = "the last completion of a command leaves outcomes open";
     }
@@ -386,10 +411,18 @@ void Initiator::abandon() noexcept {
   status_ = kStatusClosed;
 }
 
+bool Initiator::uses_regions() const noexcept {
+  return std::ranges::any_of(slots_, [](const Transfer* transfer) {
+    return transfer != nullptr && std::ranges::any_of(transfer->items, &TransferItem::in_region);
+  });
+}
+
 void Initiator::close(Status status, std::string why) {
   if (status_ != Status::Ok) return;
   status_ = status;
   message_ = std::move(why);
+  // The node may be copying to or from memory that the callers have back from now on.
+  if (uses_regions()) stream_->await_end(Deadline::after_ms(kRevokeMs));
   stream_->close();
   data_.abandon(status);
   data_transfer_ = nullptr;

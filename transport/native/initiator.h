@@ -13,6 +13,7 @@
 #include "transport/native/deadline.h"
 #include "transport/native/hello.h"
 #include "transport/native/inbound_data.h"
+#include "transport/native/region_table.h"
 #include "transport/native/send_queue.h"
 #include "transport/native/spin.h"
 #include "transport/native/stream.h"
@@ -28,6 +29,12 @@ class Initiator {
   ~Initiator();
   Initiator(const Initiator&) = delete;
   Initiator& operator=(const Initiator&) = delete;
+
+  // Before the first transfer, where the node shares memory: the sinks and sources that lie in
+  // these regions are named to it.
+  void use_regions(std::unique_ptr<RegionTable> regions);
+  // Tells the node of regions that were closed. True if there are any; then drive() until idle.
+  bool tend_regions();
 
   // Queues a transfer; it goes out as credits allow. On a closed connection it is ended at once.
   void submit(Transfer* transfer);
@@ -58,6 +65,8 @@ class Initiator {
   uint32_t credits() const noexcept { return credits_; }
 
  private:
+  void announce_regions(const Transfer& transfer);
+  bool uses_regions() const noexcept;
   void begin_queued();
   bool begin(Transfer* transfer);
   bool send();
@@ -80,7 +89,8 @@ class Initiator {
   void fault(const std::string& why);
 
   std::unique_ptr<Stream> stream_;
-  NodeHello node_;
+  TransferTerms terms_;
+  std::unique_ptr<RegionTable> regions_;  // Null without shared memory.
   std::string name_;
   Status status_ = Status::Ok;
   std::string message_;

@@ -4,21 +4,25 @@
 
 namespace kvstrata {
 
-RegionMemory RegionSet::allocate(uint64_t bytes, std::string* error) {
-  RegionMemory memory = SharedMemory::create("kvstrata-region", bytes, error);
+std::shared_ptr<Region> RegionSet::allocate(uint64_t bytes, std::string* error) {
+  auto memory = SharedMemory::create("kvstrata-region", bytes, error);
   if (memory == nullptr) return nullptr;
+  memory->populate();
+  auto region = std::make_shared<Region>(std::move(memory));
   std::lock_guard lock(mutex_);
-  regions_.push_back(memory);
+  regions_.push_back(region);
   version_.fetch_add(1, std::memory_order_release);
-  return memory;
+  return region;
 }
 
-void RegionSet::remove(const RegionMemory& memory) {
+void RegionSet::close(const std::shared_ptr<Region>& region) noexcept {
   std::lock_guard lock(mutex_);
-  if (std::erase(regions_, memory) != 0) version_.fetch_add(1, std::memory_order_release);
+  region->closed_.store(true, std::memory_order_release);
+  std::erase(regions_, region);
+  version_.fetch_add(1, std::memory_order_release);
 }
 
-std::vector<RegionMemory> RegionSet::all() const {
+std::vector<std::shared_ptr<Region>> RegionSet::all() const {
   std::lock_guard lock(mutex_);
   return regions_;
 }

@@ -14,13 +14,18 @@ namespace kvstrata {
 
 namespace {
 
+constexpr uint64_t kHugePageBytes = 2 << 20;
+constexpr int kMadvisePopulateWrite = 23;  // MADV_POPULATE_WRITE, which older headers lack.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 std::string said_by_system(const std::string& what) { return what + ": " + std::strerror(errno); }
 
 void* map_all(int fd, uint64_t bytes, Access access) noexcept {
   int protection = access == Access::ReadWrite ? PROT_READ | PROT_WRITE : PROT_READ;
-  return ::mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
+  void* data = ::mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
+  // Both ends must ask for them, and where there are none, small pages serve.
+  if (data != MAP_FAILED && bytes >= kHugePageBytes) ::madvise(data, bytes, MADV_HUGEPAGE);
+  return data;
 }
 
 // An empty text, or why the descriptor is not memory that is safe to map.
@@ -69,6 +74,9 @@ std::unique_ptr<SharedMemory> SharedMemory::map(const Socket& descriptor, uint64
   }
   return std::unique_ptr<SharedMemory>(new SharedMemory(Socket(), data, bytes));
 }
+
+// Where the kernel does not do so (before 5.14), they come one by one.
+void SharedMemory::populate() noexcept { ::madvise(data_, size_, kMadvisePopulateWrite); }
 
 SharedMemory::~SharedMemory() { ::munmap(data_, size_); }
 

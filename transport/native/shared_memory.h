@@ -25,6 +25,9 @@ class SharedMemory {
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
+  // Takes its pages now, so that nobody who touches it first waits for them.
+  void populate() noexcept;
+
   std::byte* data() const noexcept { return data_; }
   uint64_t size() const noexcept { return size_; }
   // For whom it is to be shared with; -1 where it was made by others.

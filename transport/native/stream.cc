@@ -5,7 +5,9 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <array>
 #include <cerrno>
+#include <cstddef>
 
 #include "transport/native/spin.h"
 
@@ -28,6 +30,16 @@ void Stream::let_sleep(int64_t milliseconds) noexcept {
   ::setsockopt(fd(), SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice);
   int flags = ::fcntl(fd(), F_GETFL);
   ::fcntl(fd(), F_SETFL, flags & ~O_NONBLOCK);
+}
+
+// Whatever else the socket brings is of no interest any more.
+void Stream::await_end(Deadline deadline) noexcept {
+  end_output();
+  std::array<std::byte, 4096> dropped;
+  while (wait_ready(fd(), POLLIN, deadline) != Wait::TimedOut) {
+    ssize_t count = ::recv(fd(), dropped.data(), dropped.size(), MSG_DONTWAIT);
+    if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) return;
+  }
 }
 
 void Stream::end_output() noexcept { ::shutdown(fd(), SHUT_WR); }

@@ -42,6 +42,8 @@ class Stream {
   // Lets a moment pass while looking for something to receive; others may go first.
   virtual void linger() noexcept = 0;
   void let_sleep(int64_t milliseconds) noexcept;
+  // Ends this side, and waits until the peer has ended its own.
+  void await_end(Deadline deadline) noexcept;
 
   int fd() const noexcept { return socket_.fd(); }
   const Socket& socket() const noexcept { return socket_; }

@@ -3,6 +3,7 @@
 #include "store/limits.h"
 #include "transport/native/checksum.h"
 #include "transport/native/pieces.h"
+#include "transport/native/region_table.h"
 #include "transport/native/spin.h"
 
 namespace kvstrata {
@@ -22,6 +23,15 @@ void append_checksums(Bytes value, uint64_t offset, uint32_t chunk_bytes,
   }
 }
 
+// How the node is told of an item's memory: by its place in a region, if it is in one.
+Descriptor describe(const TransferTerms& terms, Bytes memory, TransferItem* item) noexcept {
+  Descriptor descriptor;
+  descriptor.length = memory.size();
+  if (terms.regions == nullptr || memory.size() <= terms.in_capsule_bytes) return descriptor;
+  item->in_region = terms.regions->find(memory, &descriptor);
+  return descriptor;
+}
+
 // Moves the sinks' checksums out of the receive buffer, which the data may overwrite.
 void copy_checksums(const ChecksumList& list, std::vector<uint64_t>* checksums) {
   for (uint32_t i = 0; i < list.size(); ++i) checksums->push_back(list[i]);
@@ -29,7 +39,7 @@ void copy_checksums(const ChecksumList& list, std::vector<uint64_t>* checksums) 
 
 }  // namespace
 
-size_t Transfer::encode(uint32_t chunk_bytes, uint64_t sink_bytes_max, ByteBuffer* buffer) const {
+size_t Transfer::encode(const TransferTerms& terms, ByteBuffer* buffer) {
   size_t begin = buffer->size();
   CapsuleWriter writer(buffer);
   writer.begin_request(opcode, command_id, deadline_ms);
@@ -43,21 +53,24 @@ size_t Transfer::encode(uint32_t chunk_bytes, uint64_t sink_bytes_max, ByteBuffe
   entry.cursor = cursor;
   entry.count_max = count_max;
   entry.payload = payload;
+  entry.descriptor = region;
   std::vector<uint64_t> hashed;
   uint64_t data_length = 0;
-  for (const TransferItem& item : items) {
+  for (TransferItem& item : items) {
     entry.key = item.key;
     if (opcode_reads(opcode)) {
-      entry.descriptor.length = asks_sinks ? sink_bytes_max : item.sink.size();
+      entry.descriptor = describe(terms, item.sink, &item);
+      if (asks_sinks) entry.descriptor.length = terms.sink_bytes_max;
     } else if (opcode_writes(opcode)) {
+      entry.descriptor = describe(terms, item.source, &item);
+      entry.descriptor.length = item.source_bytes();
+      entry.value_length = item.source_bytes();
       hashed.clear();
-      append_checksums(item.source, at, chunk_bytes, &hashed);
+      if (terms.regions == nullptr) append_checksums(item.source, at, terms.chunk_bytes, &hashed);
       const std::vector<uint64_t>& checksums = item.file ? item.file->checksums() : hashed;
       entry.checksums = {reinterpret_cast<const std::byte*>(checksums.data()),
                          static_cast<uint32_t>(checksums.size())};
-      entry.value_length = item.source_bytes();
-      entry.descriptor.length = item.source_bytes();
-      data_length += item.source_bytes();
+      if (!item.in_region) data_length += item.source_bytes();
     }
     writer.add_entry(entry);
   }
@@ -68,7 +81,7 @@ size_t Transfer::encode(uint32_t chunk_bytes, uint64_t sink_bytes_max, ByteBuffe
   return 0;
 }
 
-const char* Transfer::settle(const CompletionHeader& header, Bytes body, uint32_t chunk_bytes,
+const char* Transfer::settle(const CompletionHeader& header, Bytes body, const TransferTerms& terms,
                              std::vector<InboundRead>* reads, std::vector<uint64_t>* checksums) {
   size_t outcome_count = opcode == Opcode::PrefixLength ? 1 : items.size();
   if (header.first_outcome != settled_count_ ||
@@ -81,13 +94,18 @@ const char* Transfer::settle(const CompletionHeader& header, Bytes body, uint32_
   OutcomeReader reader(body);
   const char* fault = nullptr;
   if (opcode_reads(opcode)) {
-    fault = settle_reads(header, &reader, chunk_bytes, reads, checksums);
+    fault = settle_reads(header, &reader, terms, reads, checksums);
   } else if (opcode_writes(opcode)) {
     fault = settle_writes(header, &reader);
+<<<<<<< HEAD
   } else if (opcode == Opcode::Retain) {
     fault = settle_retains(header, &reader);
   } else if (opcode == Opcode::Exists || opcode == Opcode::Delete || opcode == Opcode::Expire ||
              opcode_takes_handles(opcode)) {
+=======
+  } else if (opcode == Opcode::Exists || opcode == Opcode::Delete || opcode == Opcode::Expire ||
+             opcode_is_of_regions(opcode)) {
+>>>>>>> s5-shm
     fault = settle_statuses(header, &reader);
   } else if (header.outcome_count == 1) {
     fault = settle_single(&reader);
@@ -100,20 +118,25 @@ const char* Transfer::settle(const CompletionHeader& header, Bytes body, uint32_
 }
 
 const char* Transfer::settle_reads(const CompletionHeader& header, OutcomeReader* reader,
-                                   uint32_t chunk_bytes, std::vector<InboundRead>* reads,
+                                   const TransferTerms& terms, std::vector<InboundRead>* reads,
                                    std::vector<uint64_t>* checksums) {
+  constexpr const char* kWrongSum =
+      "a completion's data length is not the sum of its outcomes' lengths";
   uint64_t data_left = header.data_length;
   ReadOutcome outcome;
   for (size_t i = 0; i < header.outcome_count; ++i) {
     TransferItem& item = items[settled_count_ + i];
     if (!reader->read(&outcome)) return kBodyTooShort;
-    if (const char* fault = settle_read(outcome, &data_left, chunk_bytes, &item)) return fault;
+    if (const char* fault = settle_read(outcome, terms, &item)) return fault;
     if (items.size() == 1) reply = as_text(outcome.attributes);
-    if (item.moved == 0) continue;
+    bool is_there = item.in_region && item.moved > terms.in_capsule_bytes;
+    if (item.moved == 0 || is_there) continue;
+    if (item.moved > data_left) return kWrongSum;
+    data_left -= item.moved;
     reads->push_back({&item, nullptr, outcome.offset, outcome.length});
     copy_checksums(outcome.checksums, checksums);
   }
-  if (data_left != 0) return "a completion's data length is not the sum of its outcomes' lengths";
+  if (data_left != 0) return kWrongSum;
   if (asks_sinks) owner->provide_sinks(*this, settled_count_, header.outcome_count);
   for (InboundRead& read : *reads) {
     if (read.item->sink.size() >= read.length) read.sink = read.item->sink.data();
@@ -121,8 +144,8 @@ const char* Transfer::settle_reads(const CompletionHeader& header, OutcomeReader
   return nullptr;
 }
 
-const char* Transfer::settle_read(const ReadOutcome& outcome, uint64_t* data_left,
-                                  uint32_t chunk_bytes, TransferItem* item) const {
+const char* Transfer::settle_read(const ReadOutcome& outcome, const TransferTerms& terms,
+                                  TransferItem* item) const {
   item->status = outcome.status;
   item->value_length = outcome.value_length;
   item->version = outcome.version;
@@ -132,9 +155,6 @@ const char* Transfer::settle_read(const ReadOutcome& outcome, uint64_t* data_lef
   }
   bool whole = opcode == Opcode::Get;
   uint64_t asked = whole ? outcome.value_length : length;
-  if (outcome.length > *data_left) {
-    return "a completion's data length is not the sum of its outcomes' lengths";
-  }
   if (outcome.length > asked || (whole && outcome.length != outcome.value_length)) {
     return "a read outcome's length is not the one asked for";
   }
@@ -142,13 +162,12 @@ const char* Transfer::settle_read(const ReadOutcome& outcome, uint64_t* data_lef
     return "a read outcome begins at another offset than asked for";
   }
   if (outcome.length > UINT64_MAX - outcome.offset ||
-      outcome.checksums.size() != piece_count(outcome.offset, outcome.length, chunk_bytes)) {
+      outcome.checksums.size() != piece_count(outcome.offset, outcome.length, terms.chunk_bytes)) {
     return "a read outcome has not one checksum for each piece";
   }
   if (!asks_sinks && outcome.length > item->sink.size()) {
     return "a read outcome is longer than the sink";
   }
-  *data_left -= outcome.length;
   item->moved = outcome.length;
   return nullptr;
 }

@@ -13,6 +13,7 @@
 
 namespace kvstrata {
 
+class RegionTable;
 class Transfer;
 
 // Told of a transfer's progress by the initiator, on the thread that drives it.
@@ -38,6 +39,8 @@ struct TransferItem {
   uint64_t handle = 0;  // Retain.
   Status status = Status::Ok;
   WriteResult result = WriteResult::Nothing;
+  // Source or sink are named to the node, which copies by itself what does not fit a capsule.
+  bool in_region = false;
 
   uint64_t source_bytes() const noexcept {
     return file != nullptr ? file->length() : source.size();
@@ -52,19 +55,28 @@ struct InboundRead {
   uint64_t length;
 };
 
+// What was agreed with the node that a transfer goes to.
+struct TransferTerms {
+  uint32_t chunk_bytes = 0;
+  uint64_t sink_bytes_max = 0;
+  // Where memory is shared: what is longer may be in a region. The node hashes what it stores.
+  uint32_t in_capsule_bytes = 0;
+  const RegionTable* regions = nullptr;
+};
+
 class Transfer {
  public:
   Transfer(TransferOwner* its_owner, Opcode its_opcode) : owner(its_owner), opcode(its_opcode) {}
 
-  // Appends the capsule. Sources are hashed here, in pieces of `chunk_bytes`.
+  // Appends the capsule. Sources are hashed here, in pieces of a chunk, where the node does not.
   // Returns the length of the capsule without its data; 0 when the body is larger than the protocol
   // allows.
-  size_t encode(uint32_t chunk_bytes, uint64_t sink_bytes_max, ByteBuffer* buffer) const;
+  size_t encode(const TransferTerms& terms, ByteBuffer* buffer);
 
   // Takes over the outcomes of one completion whose command went well. `reads` and `checksums`
   // receive what must follow as data. Returns null, or what in the completion contradicts the
   // protocol or the request.
-  const char* settle(const CompletionHeader& header, Bytes body, uint32_t chunk_bytes,
+  const char* settle(const CompletionHeader& header, Bytes body, const TransferTerms& terms,
                      std::vector<InboundRead>* reads, std::vector<uint64_t>* checksums);
 
   // Gives `status` to the whole and to all items without an outcome.
@@ -87,6 +99,7 @@ class Transfer {
   uint32_t count_max = 0;    // Scan.
   Bytes attributes;          // Put.
   Bytes payload;             // Admin.
+  Descriptor region;         // AddRegion, RemoveRegion.
   std::vector<TransferItem> items;
 
   // The outcome, beside those of the items.
@@ -106,10 +119,10 @@ class Transfer {
   uint64_t in_flight_bytes = 0;  // Of sources and sinks, as far as known when it began.
 
  private:
-  const char* settle_read(const ReadOutcome& outcome, uint64_t* data_left, uint32_t chunk_bytes,
+  const char* settle_read(const ReadOutcome& outcome, const TransferTerms& terms,
                           TransferItem* item) const;
   const char* settle_reads(const CompletionHeader& header, OutcomeReader* reader,
-                           uint32_t chunk_bytes, std::vector<InboundRead>* reads,
+                           const TransferTerms& terms, std::vector<InboundRead>* reads,
                            std::vector<uint64_t>* checksums);
   const char* settle_writes(const CompletionHeader& header, OutcomeReader* reader);
   const char* settle_retains(const CompletionHeader& header, OutcomeReader* reader);

@@ -79,7 +79,7 @@ class FakeConnection:
         self.node_id = node.node_ids.get(self.path, b"")
         self.unix_path = node.unix_path
         self.stays_on_host = node.stays_on_host
-        self.shares_memory = node.has_memory and bool(options["share_memory"])
+        self.shares_memory = node.has_memory and options["regions"] is not None
         self.shard_count = node.shard_count
         self.value_bytes_max = node.value_bytes_max
         self.chunk_bytes = CHUNK_BYTES

@@ -40,7 +40,7 @@ def test_a_node_without_memory_to_share_is_reached_by_its_unix_socket(node: Fake
         assert store.transport.name == "unix"
         assert store.transport.reason.startswith(f"the node is on this host, at {PATH}, but it")
         assert paths(node) == [PATH]
-    with pytest.raises(UnavailableError, match="cannot use transport=shm.*no shared memory"):
+    with pytest.raises(UnavailableError, match=r"cannot use transport=shm.*no shared memory"):
         kvstrata.connect(URL, transport="shm")
     assert paths(node) == []
 
@@ -48,7 +48,7 @@ def test_a_node_without_memory_to_share_is_reached_by_its_unix_socket(node: Fake
 def test_unix_is_taken_where_it_was_asked_for(node: FakeNode) -> None:
     with kvstrata.connect(URL, transport="unix") as store:
         assert store.transport == ("unix", f"the node is on this host, at {PATH}")
-        assert not node.connections[1].options["share_memory"]
+        assert node.connections[1].options["regions"] is None
 
 
 def test_tcp_is_taken_where_it_was_asked_for(node: FakeNode) -> None:

@@ -93,6 +93,7 @@ Status RespCall::reserve(ObjectStore& store, Partition* partition) {
 }
 
 Status RespCall::perform_parts(ObjectStore& store, Partition* partition, uint32_t shard) {
+  uint64_t clock_ns = TurnWatch::monotonic_ns();
   size_t looked_ahead = 0;
   for (size_t index = 0; index < parts.size(); ++index) {
     Part& part = parts[index];
@@ -104,7 +105,7 @@ Status RespCall::perform_parts(ObjectStore& store, Partition* partition, uint32_
       continue;
     }
     if (index >= looked_ahead) looked_ahead = look_ahead(store, *partition, index);
-    Status status = run(store, *partition, &part, true);
+    Status status = run(store, *partition, &part, true, &clock_ns);
     if (status == Status::Busy) return status;
     part.done = !walks(part.command->id) || part.cursor == 0;
   }
@@ -130,7 +131,9 @@ size_t RespCall::look_ahead(ObjectStore& store, const Partition& partition,
   return index;
 }
 
-Status RespCall::run(ObjectStore& store, Partition& partition, Part* part, bool may_wait) {
+// `clock_ns` is when it begins, then when it ends: which is when the next one begins.
+Status RespCall::run(ObjectStore& store, Partition& partition, Part* part, bool may_wait,
+                     uint64_t* clock_ns) {
   RespExecution execution{store, partition, part->shard, part->command, arguments_of(*part)};
   execution.version = version;
   execution.reply = &replies_[part->shard];
@@ -141,9 +144,9 @@ Status RespCall::run(ObjectStore& store, Partition& partition, Part* part, bool 
   execution.count = &part->count;
   execution.touches = touches;
   execution.may_wait = may_wait;
-  uint64_t begin_ns = TurnWatch::monotonic_ns();
   Status status = execute(execution);
-  part->execution_ns += TurnWatch::monotonic_ns() - begin_ns;
+  uint64_t end_ns = TurnWatch::monotonic_ns();
+  part->execution_ns += end_ns - std::exchange(*clock_ns, end_ns);
   end_reply(part);
   return status;
 }
@@ -162,8 +165,9 @@ void RespCall::run_transaction(ObjectStore& store, Partition* partition, uint32_
     writer.error(kCrossSlot);
   } else {
     is_refused = false;
+    uint64_t clock_ns = TurnWatch::monotonic_ns();
     for (Part& part : parts) {
-      if (!part.is_of_connection) run(store, *partition, &part, false);
+      if (!part.is_of_connection) run(store, *partition, &part, false, &clock_ns);
     }
   }
 }

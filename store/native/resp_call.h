@@ -111,7 +111,8 @@ class RespCall final : public Errand {
   Status reserve(ObjectStore& store, Partition* partition);
   void refuse(uint32_t shard, std::string_view error);
   size_t look_ahead(ObjectStore& store, const Partition& partition, size_t begin) const noexcept;
-  Status run(ObjectStore& store, Partition& partition, Part* part, bool may_wait);
+  Status run(ObjectStore& store, Partition& partition, Part* part, bool may_wait,
+             uint64_t* clock_ns);
   bool has_changed(ObjectStore& store, Partition& partition) const;
   void run_transaction(ObjectStore& store, Partition* partition, uint32_t shard);
   size_t memory_bytes() const noexcept;

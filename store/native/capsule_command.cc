@@ -104,7 +104,8 @@ Status CapsuleProtocol::check_entry(const Entry& entry, Opcode opcode) const {
   if (entry.key.size() > limits::kKeyBytesMax) return Status::Invalid;
   Status status = check_attributes(entry.attributes, opcode == Opcode::Put);
   if (status != Status::Ok) return status;
-  if (opcode_writes(opcode)) return check_write(entry, opcode, shard_->store().value_bytes_max(), regions_ != nullptr);
+  if (opcode_writes(opcode))
+    return check_write(entry, opcode, shard_->store().value_bytes_max(), regions_ != nullptr);
   if (opcode_takes_handles(opcode)) return check_handle(entry, opcode);
   if (opcode == Opcode::Retain) {
     bool may_be_hard = (rights_ & kRightAdmin) != 0;

@@ -23,6 +23,7 @@ class CapsuleProtocol final : public Protocol {
   bool greet(const ClientHello& hello, Bytes unread);
 
   size_t consume(Bytes bytes) override;
+  void on_consumed() override {}
   uint64_t data_left() const noexcept override { return value_.left(); }
   MutableBytes data_target() override;
   void take_data(Bytes bytes) override;

@@ -31,19 +31,18 @@ class Mailbox {
       std::lock_guard lock(mutex_);
       letters_.push_back(std::move(letter));
     }
-    waiting_.store(true, std::memory_order_seq_cst);
-    if (sleeping_.load(std::memory_order_seq_cst)) wake();
+    wake_if_asleep();
   }
 
   // As if they were posted one by one. Leaves none.
   void post_all(std::vector<Letter>* letters) {
     {
       std::lock_guard lock(mutex_);
+      if (letters_.empty()) letters_.swap(*letters);
       std::move(letters->begin(), letters->end(), std::back_inserter(letters_));
     }
     letters->clear();
-    waiting_.store(true, std::memory_order_seq_cst);
-    if (sleeping_.load(std::memory_order_seq_cst)) wake();
+    wake_if_asleep();
   }
 
   // The owner's.
@@ -84,7 +83,10 @@ class Mailbox {
   }
 
  private:
-  void wake() noexcept {
+  // Who finds the owner asleep wakes it, nobody else.
+  void wake_if_asleep() noexcept {
+    waiting_.store(true, std::memory_order_seq_cst);
+    if (!sleeping_.load(std::memory_order_seq_cst) || !sleeping_.exchange(false)) return;
     uint64_t one = 1;
     [[maybe_unused]] auto written = ::write(fd_, &one, sizeof one);
   }

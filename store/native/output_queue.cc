@@ -23,20 +23,24 @@ void OutputQueue::add_piece(const std::byte* data, const PinnedPiece& piece, uin
   pinned_bytes_ += piece.length_bytes;
 }
 
-void OutputQueue::append(OutputQueue* other) {
-  assert(other->sent_bytes_ == 0 && other->next_ == 0);
-  for (Part part : other->parts_) {
-    part.bytes_before += bytes_.size();
+void OutputQueue::append(OutputQueue* other, const Mark& end) {
+  size_t begin = other->sent_bytes_;
+  for (; other->next_ != end.parts; ++other->next_) {
+    Part part = other->parts_[other->next_];
+    part.bytes_before += bytes_.size() - begin;
     parts_.push_back(part);
+    pinned_bytes_ += part.length;
+    other->pinned_bytes_ -= part.length;
   }
-  pinned_bytes_ += std::exchange(other->pinned_bytes_, 0);
-  bytes_.append(other->bytes_.view());
-  other->parts_.clear();
-  if (other->bytes_.capacity() > kKeptBytes) {
-    other->bytes_.release_memory();
-  } else {
-    other->bytes_.clear();
-  }
+  bytes_.append(other->bytes_.view().subspan(begin, end.bytes - begin));
+  other->sent_bytes_ = end.bytes;
+  if (other->empty()) other->compact();
+}
+
+Bytes OutputQueue::take(const Mark& end) noexcept {
+  assert(next_ == end.parts);
+  size_t begin = std::exchange(sent_bytes_, end.bytes);
+  return bytes_.view().subspan(begin, end.bytes - begin);
 }
 
 // Lays out what is next, up to `limit_bytes`; returns how many vectors that takes.
@@ -136,6 +140,13 @@ void OutputQueue::compact() noexcept {
   } else {
     bytes_.clear();
   }
+}
+
+void OutputQueue::clear() noexcept {
+  assert(pinned_bytes_ == 0);
+  next_ = parts_.size();
+  sent_bytes_ = bytes_.size();
+  compact();
 }
 
 void OutputQueue::discard(std::vector<OwnedExtent>* released) {

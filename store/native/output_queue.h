@@ -39,12 +39,25 @@ class OutputQueue {
   // Everything in `bytes()` so far goes out before what is added later.
   void add_piece(const std::byte* data, const PinnedPiece& piece, uint32_t shard);
 
-  // Everything of `other`, which is empty afterwards, goes out behind what is here.
-  void append(OutputQueue* other);
+  // A place in what is here.
+  struct Mark {
+    size_t bytes = 0;
+    size_t parts = 0;
+  };
+  Mark end() const noexcept { return {bytes_.size(), parts_.size()}; }
+  // What `other` has before `end` goes out behind what is here.
+  void append(OutputQueue* other, const Mark& end);
+  // Everything of it.
+  void append(OutputQueue* other) { append(other, other->end()); }
+  // What comes before `end`, small bytes only, without going out. Valid until more is written.
+  Bytes take(const Mark& end) noexcept;
 
   bool empty() const noexcept { return sent_bytes_ == bytes_.size() && next_ == parts_.size(); }
   uint64_t pinned_bytes() const noexcept { return pinned_bytes_; }
   uint64_t owned_bytes() const noexcept { return bytes_.size() - sent_bytes_; }
+  size_t memory_bytes() const noexcept {
+    return bytes_.capacity() + parts_.capacity() * sizeof(Part);
+  }
 
   // Nothing but a few bytes of its own, none of them sent: `take` moves them out.
   bool is_small() const noexcept {
@@ -61,6 +74,8 @@ class OutputQueue {
   // The same in two steps, for who sends by other means: what is next, then how much was sent.
   std::unique_ptr<OutputBatch> next_batch(uint64_t limit_bytes) const;
   void note_sent(uint64_t count, std::vector<OwnedExtent>* released) { advance(count, released); }
+  // Forgets what is left, of which nothing is pinned.
+  void clear() noexcept;
   // Lets go of everything unsent.
   void discard(std::vector<OwnedExtent>* released);
 

@@ -16,6 +16,8 @@ class Protocol {
   // Handles one thing at the beginning of `bytes`, which are not empty; returns how many bytes were
   // used up. 0: it is not there whole, or something is in the way.
   virtual size_t consume(Bytes bytes) = 0;
+  // There is no more for now, or no more time.
+  virtual void on_consumed() = 0;
   // How many bytes of a value are due, before anything else comes.
   virtual uint64_t data_left() const noexcept = 0;
   // Where the next of them belong, as far as it is one place; empty if they are to be dropped.

@@ -1,5 +1,6 @@
 #include "store/native/resp_call.h"
 
+#include <array>
 #include <string>
 #include <utility>
 
@@ -12,8 +13,13 @@ namespace kvstrata {
 namespace {
 
 constexpr std::string_view kPoolDropped = "ERR the pool was dropped";
-constexpr size_t kKeptBytes = 4096;
-constexpr size_t kKeptParts = 16;
+// What a call may keep of its memory for the next commands.
+constexpr size_t kKeptBytes = 16 * 1024;
+// Commands that travel together: more would make too long a turn where they are carried out.
+constexpr uint32_t kCommandsMax = 64;
+constexpr size_t kArgumentBytesMax = 64 * 1024;
+// As many misses as a core can have under way, and few enough that nothing is evicted before use.
+constexpr size_t kLookAheadCount = 16;
 
 // The number of ":5\r\n".
 bool read_integer(Bytes reply, int64_t* number) noexcept {
@@ -53,56 +59,84 @@ Status RespCall::perform(ObjectStore& store, Partition* partition, uint32_t shar
     if (parts[0].open != 0) store.abort(std::exchange(parts[0].open, 0));
     return Status::Ok;
   }
-  if (work.phase == Phase::Reserve) {
-    Part& part = parts[0];
-    Bytes key = arguments_of(part)[1];
-    part.open_status = Status::Denied;
-    if (partition == nullptr) return Status::Ok;
-    CommitOutcome outcome;
-    WriteRequest request{key, {}, store.hash(key), value_bytes, 0, false};
-    part.open_status = store.reserve(*partition, request, &part.open, &outcome);
-    if (part.open_status == Status::Busy) return Status::Busy;
-    if (part.open_status != Status::Ok && part.open != 0) {
-      store.abort(std::exchange(part.open, 0));
-    }
+  if (work.phase == Phase::Reserve) return reserve(store, partition);
+  if (is(RespCommandId::Exec)) {
+    run_transaction(store, partition, shard);
     return Status::Ok;
   }
-  if (command->id == RespCommandId::Exec) {
-    for (Part& part : parts) part.done = true;
-    if (partition != nullptr) {
-      run_transaction(store, *partition);
-    } else {
-      RespWriter(reply.bytes(), version).error(kPoolDropped);
-    }
-    return Status::Ok;
-  }
-  if (command->id == RespCommandId::Watch && partition != nullptr) {
+  if (is(RespCommandId::Watch) && partition != nullptr) {
     RespArguments keys = arguments_of(parts[0]);
     for (size_t index = 1; index < keys.size(); ++index) {
       watches.push_back(watch_of(store, *partition, keys[index]));
     }
-    RespWriter(parts[0].reply.bytes(), version).simple_string("OK");
+    RespWriter(replies_[shard].bytes(), version).simple_string("OK");
+    end_reply(&parts[0]);
     parts[0].done = true;
     return Status::Ok;
   }
-  for (Part& part : parts) {
+  return perform_parts(store, partition, shard);
+}
+
+Status RespCall::reserve(ObjectStore& store, Partition* partition) {
+  Part& part = parts[0];
+  Bytes key = arguments_of(part)[1];
+  part.open_status = Status::Denied;
+  if (partition == nullptr) return Status::Ok;
+  CommitOutcome outcome;
+  WriteRequest request{key, {}, store.hash(key), value_bytes, 0, false};
+  part.open_status = store.reserve(*partition, request, &part.open, &outcome);
+  if (part.open_status == Status::Busy) return Status::Busy;
+  if (part.open_status != Status::Ok && part.open != 0) {
+    store.abort(std::exchange(part.open, 0));
+  }
+  return Status::Ok;
+}
+
+Status RespCall::perform_parts(ObjectStore& store, Partition* partition, uint32_t shard) {
+  uint64_t clock_ns = TurnWatch::monotonic_ns();
+  size_t looked_ahead = 0;
+  for (size_t index = 0; index < parts.size(); ++index) {
+    Part& part = parts[index];
     if (part.shard != shard || part.done) continue;
     if (partition == nullptr) {
-      RespWriter(part.reply.bytes(), version).error(kPoolDropped);
+      RespWriter(replies_[shard].bytes(), version).error(kPoolDropped);
+      end_reply(&part);
       part.done = true;
       continue;
     }
-    Status status = run(store, *partition, &part, true);
+    if (index >= looked_ahead) looked_ahead = look_ahead(store, *partition, index);
+    Status status = run(store, *partition, &part, true, &clock_ns);
     if (status == Status::Busy) return status;
     part.done = !walks(part.command->id) || part.cursor == 0;
   }
   return Status::Ok;
 }
 
-Status RespCall::run(ObjectStore& store, Partition& partition, Part* part, bool may_wait) {
+// Fetches the memory that the next parts of a shard, from `begin` on, will look at into the cache,
+// all at once. Returns the first that it did not look at.
+size_t RespCall::look_ahead(ObjectStore& store, const Partition& partition,
+                            size_t begin) const noexcept {
+  uint32_t shard = parts[begin].shard;
+  std::array<uint64_t, kLookAheadCount> hashes;
+  size_t count = 0;
+  size_t index = begin;
+  for (; index < parts.size() && count < kLookAheadCount; ++index) {
+    const Part& part = parts[index];
+    if (part.shard != shard || part.done || part.command->keys.step == 0) continue;
+    size_t place = part.command->keys.first;
+    if (place < part.argument_count) hashes[count++] = store.hash(arguments_of(part)[place]);
+  }
+  // One alone gains nothing.
+  if (count > 1) store.prefetch(partition, std::span(hashes).first(count));
+  return index;
+}
+
+// `clock_ns` is when it begins, then when it ends: which is when the next one begins.
+Status RespCall::run(ObjectStore& store, Partition& partition, Part* part, bool may_wait,
+                     uint64_t* clock_ns) {
   RespExecution execution{store, partition, part->shard, part->command, arguments_of(*part)};
   execution.version = version;
-  execution.reply = &part->reply;
+  execution.reply = &replies_[part->shard];
   execution.open = &part->open;
   execution.open_status = part->open_status;
   execution.value_bytes = value_bytes;
@@ -110,25 +144,31 @@ Status RespCall::run(ObjectStore& store, Partition& partition, Part* part, bool 
   execution.count = &part->count;
   execution.touches = touches;
   execution.may_wait = may_wait;
-  uint64_t begin_ns = TurnWatch::monotonic_ns();
   Status status = execute(execution);
-  execution_ns += TurnWatch::monotonic_ns() - begin_ns;
+  uint64_t end_ns = TurnWatch::monotonic_ns();
+  part->execution_ns += end_ns - std::exchange(*clock_ns, end_ns);
+  end_reply(part);
   return status;
 }
 
 // All of it in one go, so that nobody sees a part of it: what there is no memory for at once is
 // refused by itself.
-void RespCall::run_transaction(ObjectStore& store, Partition& partition) {
-  if (has_changed(store, partition)) {
-    RespWriter(reply.bytes(), version).null_array();
-    return;
-  }
-  if (crosses_slots) {
-    RespWriter(reply.bytes(), version).error(kCrossSlot);
-    return;
-  }
-  for (Part& part : parts) {
-    if (!part.is_of_connection) run(store, partition, &part, false);
+void RespCall::run_transaction(ObjectStore& store, Partition* partition, uint32_t shard) {
+  for (Part& part : parts) part.done = !part.is_of_connection;
+  RespWriter writer(replies_[shard].bytes(), version);
+  is_refused = true;
+  if (partition == nullptr) {
+    writer.error(kPoolDropped);
+  } else if (has_changed(store, *partition)) {
+    writer.null_array();
+  } else if (crosses_slots) {
+    writer.error(kCrossSlot);
+  } else {
+    is_refused = false;
+    uint64_t clock_ns = TurnWatch::monotonic_ns();
+    for (Part& part : parts) {
+      if (!part.is_of_connection) run(store, *partition, &part, false, &clock_ns);
+    }
   }
 }
 
@@ -145,62 +185,108 @@ bool RespCall::has_changed(ObjectStore& store, Partition& partition) const {
 
 void RespCall::give_up(ObjectStore& store, const Work& work) noexcept {
   for (Part& part : parts) {
+    if (part.shard != work.part || part.done) continue;
     if (part.open != 0) store.abort(std::exchange(part.open, 0));
     part.open_status = Status::NoSpace;
-    if (part.done || work.phase == Phase::Reserve) continue;
-    RespWriter(part.reply.bytes(), version)
+    if (work.phase == Phase::Reserve) continue;
+    RespWriter(replies_of(part).bytes(), version)
         .error("OOM command not allowed when used memory > 'maxmemory'.");
+    end_reply(&part);
     part.done = true;
   }
 }
 
-std::vector<RespPiece> RespCall::keep(const RespArguments& arguments) {
-  std::vector<RespPiece> pieces;
-  pieces.reserve(arguments.size());
-  for (size_t index = 0; index < arguments.size(); ++index) {
-    Bytes argument = arguments[index];
-    pieces.push_back({bytes_.size(), argument.size()});
-    bytes_.append(argument);
-  }
-  return pieces;
-}
-
 RespCall::Part& RespCall::add_part(const RespCommand* part_command, uint32_t shard) {
+  if (ends_with_replies_made_at_once()) end_reply(&parts.back());
   Part& part = parts.emplace_back();
   part.command = part_command;
   part.shard = shard;
+  part.first_argument = static_cast<uint32_t>(arguments_.size());
+  replies_of_shard(shard);
   return part;
 }
 
-void RespCall::join_parts(uint32_t shard_count) {
-  if (!reply.empty()) return;
-  RespWriter writer(reply.bytes(), version);
+void RespCall::add_argument(Bytes argument) {
+  arguments_.push_back({bytes_.size(), argument.size()});
+  bytes_.append(argument);
+  ++parts.back().argument_count;
+}
+
+void RespCall::add_arguments(const RespArguments& arguments) {
+  for (size_t index = 0; index < arguments.size(); ++index) add_argument(arguments[index]);
+}
+
+void RespCall::replace_arguments(const RespArguments& arguments) {
+  parts.back().first_argument = static_cast<uint32_t>(arguments_.size());
+  parts.back().argument_count = 0;
+  add_arguments(arguments);
+}
+
+bool RespCall::is_full() const noexcept {
+  return command_count >= kCommandsMax || bytes_.size() >= kArgumentBytesMax;
+}
+
+uint64_t RespCall::execution_ns() const noexcept {
+  uint64_t total_ns = 0;
+  for (const Part& part : parts) total_ns += part.execution_ns;
+  return total_ns;
+}
+
+OutputQueue& RespCall::replies_of_shard(uint32_t shard) {
+  if (replies_.size() <= shard) replies_.resize(shard + 1);
+  return replies_[shard];
+}
+
+bool RespCall::ends_with_replies_made_at_once() const noexcept {
+  return !parts.empty() && parts.back().command == nullptr;
+}
+
+OutputQueue& RespCall::replies_made_at_once() {
+  if (!ends_with_replies_made_at_once()) {
+    Part& part = add_part(nullptr, home_shard);
+    part.is_of_connection = true;
+    part.done = true;
+  }
+  return replies_of_connection_;
+}
+
+void RespCall::take_reply(const Part& part, OutputQueue* output) {
+  bool is_last = &part == &parts.back() && part.command == nullptr;
+  OutputQueue& replies = replies_of(part);
+  output->append(&replies, is_last ? replies.end() : part.reply_end);
+}
+
+Bytes RespCall::take_short_reply(const Part& part) noexcept {
+  return replies_of(part).take(part.reply_end);
+}
+
+void RespCall::join_parts(uint32_t shard_count, OutputQueue* output) {
+  RespWriter writer(output->bytes(), version);
+  Bytes chosen;
   int64_t sum = 0;
-  Part* chosen = nullptr;
   ScanCursor cursor;
+  if (is_refused) {
+    for (OutputQueue& replies : replies_) output->append(&replies);
+    return;
+  }
   switch (join) {
-    case RespJoin::Only:
-      if (!parts.empty()) reply.append(&parts[0].reply);
-      return;
     case RespJoin::Array:
       writer.array(parts.size());
-      for (Part& part : parts) reply.append(&part.reply);
-      return;
+      break;
     case RespJoin::Arrays:
       for (const Part& part : parts) sum += static_cast<int64_t>(part.count);
       writer.array(static_cast<uint64_t>(sum));
-      for (Part& part : parts) reply.append(&part.reply);
-      return;
+      break;
     case RespJoin::Sum:
     case RespJoin::AllOk:
-      for (Part& part : parts) {
+      for (const Part& part : parts) {
         int64_t number = 0;
-        Bytes bytes = part.reply.bytes()->view();
-        if (is_error(bytes)) chosen = chosen == nullptr ? &part : chosen;
-        if (read_integer(bytes, &number)) sum += number;
+        Bytes reply = take_short_reply(part);
+        if (chosen.empty() && is_error(reply)) chosen = reply;
+        if (read_integer(reply, &number)) sum += number;
       }
-      if (chosen != nullptr) {
-        reply.append(&chosen->reply);
+      if (!chosen.empty()) {
+        output->bytes()->append(chosen);
       } else if (join == RespJoin::Sum) {
         writer.integer(sum);
       } else {
@@ -208,28 +294,36 @@ void RespCall::join_parts(uint32_t shard_count) {
       }
       return;
     case RespJoin::AnyOne:
-      for (Part& part : parts) {
-        if (chosen == nullptr || !is_null(part.reply.bytes()->view())) chosen = &part;
+      for (const Part& part : parts) {
+        Bytes reply = take_short_reply(part);
+        if (chosen.empty() || is_null(chosen)) chosen = reply;
       }
-      reply.append(&chosen->reply);
+      output->bytes()->append(chosen);
       return;
     case RespJoin::Scan:
       // An error of its options is all there is.
-      if (is_error(parts[0].reply.bytes()->view())) {
-        reply.append(&parts[0].reply);
-        return;
-      }
+      if (is_error(replies_of(parts[0]).bytes()->view())) break;
       cursor = {parts[0].shard, parts[0].cursor};
       writer.array(2);
       writer.bulk_string(as_bytes(std::to_string(cursor.next(shard_count))));
       writer.array(parts[0].count);
-      reply.append(&parts[0].reply);
+      break;
+    default:
+      break;
   }
+  for (const Part& part : parts) take_reply(part, output);
 }
 
 void RespCall::discard(std::vector<OwnedExtent>* released) {
-  reply.discard(released);
-  for (Part& part : parts) part.reply.discard(released);
+  for (OutputQueue& replies : replies_) replies.discard(released);
+  replies_of_connection_.discard(released);
+}
+
+size_t RespCall::memory_bytes() const noexcept {
+  size_t bytes = bytes_.capacity() + arguments_.capacity() * sizeof(RespPiece) +
+                 parts.capacity() * sizeof(Part) + replies_of_connection_.memory_bytes();
+  for (const OutputQueue& replies : replies_) bytes += replies.memory_bytes();
+  return bytes;
 }
 
 void RespCall::reset() noexcept {
@@ -238,22 +332,27 @@ void RespCall::reset() noexcept {
   join = RespJoin::Only;
   touches = true;
   crosses_slots = false;
+  is_refused = false;
   done = false;
   is_silent = false;
+  command_count = 1;
   value_bytes = 0;
-  execution_ns = 0;
   pending = 0;
   awaited_bytes = 0;
   admin_call = 0;
   next = nullptr;
   watches.clear();
   parts.clear();
-  if (parts.capacity() > kKeptParts) parts = std::vector<Part>();
-  if (bytes_.capacity() > kKeptBytes) {
-    bytes_.release_memory();
-  } else {
-    bytes_.clear();
-  }
+  arguments_.clear();
+  bytes_.clear();
+  for (OutputQueue& replies : replies_) replies.clear();
+  replies_of_connection_.clear();
+  if (memory_bytes() <= kKeptBytes) return;
+  parts = std::vector<Part>();
+  arguments_ = std::vector<RespPiece>();
+  bytes_.release_memory();
+  replies_.clear();
+  replies_of_connection_ = OutputQueue();
 }
 
 }  // namespace kvstrata

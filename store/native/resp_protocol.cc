@@ -192,6 +192,7 @@ void RespProtocol::dispatch(const Invocation& invocation) {
       run_keyed(invocation);
       return;
     case RespRoute::Connection:
+      send_gathered();  // What comes behind it may have another meaning.
       run_now(invocation);
       return;
     case RespRoute::Python:
@@ -222,16 +223,12 @@ void RespProtocol::dispatch(const Invocation& invocation) {
 // it, or nobody wants it.
 OutputQueue& RespProtocol::begin_reply() {
   if (reply_sink_ != nullptr) return *reply_sink_;
-  bool is_silent = replies_ == Replies::Off || replies_ == Replies::SkipThis;
-  if (is_silent) return shard_->scratch_output();
+  if (is_silent()) return shard_->scratch_output();
   if (first_ == nullptr) {
     shard_->flush_later(session_);
     return session_->output();
   }
-  RespCall* call = new_call(*find_resp_command("PING"));
-  call->done = true;
-  enqueue(call);
-  return call->reply;
+  return gather()->replies_made_at_once();
 }
 
 void RespProtocol::reply_error(std::string_view text) { reply_writer().error(text); }
@@ -257,17 +254,13 @@ void RespProtocol::on_closed() noexcept {
   abandon_stream();
   end_transaction();
   // What travels comes home first; what is here goes now.
-  std::vector<OwnedExtent> released;
+  if (gathered_ != nullptr) std::exchange(gathered_, nullptr)->done = true;
   for (RespCall* call = first_; call != nullptr;) {
     RespCall* next = call->next;
-    if (call->done && call->pending == 0) {
-      call->discard(&released);
-      release(call);
-    }
+    if (call->done && call->pending == 0) drop(call);
     call = next;
   }
   first_ = last_ = nullptr;
-  shard_->release(&released);
 }
 
 void RespProtocol::describe(ConnectionReport* report) const {

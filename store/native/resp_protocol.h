@@ -23,6 +23,7 @@ class RespProtocol final : public Protocol {
   ~RespProtocol() override;
 
   size_t consume(Bytes bytes) override;
+  void on_consumed() override { send_gathered(); }
   uint64_t data_left() const noexcept override;
   MutableBytes data_target() override;
   void take_data(Bytes bytes) override;
@@ -55,6 +56,9 @@ class RespProtocol final : public Protocol {
   const RespCommand* identify(const RespArguments& arguments);
   bool admits(const RespCommand& command);
   bool is_in_transaction() const noexcept;
+  bool is_silent() const noexcept {
+    return replies_ == Replies::Off || replies_ == Replies::SkipThis;
+  }
   void dispatch(const Invocation& invocation);
   OutputQueue& begin_reply();
   RespWriter reply_writer() { return RespWriter(begin_reply().bytes(), version_); }
@@ -62,7 +66,7 @@ class RespProtocol final : public Protocol {
   void count(const Invocation& invocation, uint64_t nanoseconds, Bytes reply);
   void refuse(const RespCommand* command, std::string_view text);
 
-  // resp_routing.cc: to the shards, and back.
+  // resp_routing.cc: which shards carry a command out.
   bool keys_are_sound(const Invocation& invocation);
   void run_keyed(const Invocation& invocation);
   void run_at(const Invocation& invocation, uint32_t owner);
@@ -71,14 +75,20 @@ class RespProtocol final : public Protocol {
   void run_on_all(const Invocation& invocation, RespJoin join);
   void run_scan(const Invocation& invocation);
   void run_on_slot(const Invocation& invocation);
+
+  // resp_delivery.cc: calls set out, and come home.
   void run_in_python(const Invocation& invocation);
-  RespCall* new_call(const RespCommand& command);
+  RespCall* new_call(const RespCommand* command);
   void enqueue(RespCall* call);
+  RespCall* gather();
+  void send_gathered();
   void send(RespCall* call);
   void send_step(RespCall* call, const RespCall::Part& part);
   void work_done(const Work& work);
   void finish(RespCall* call);
   void deliver();
+  void write_replies(RespCall* call, OutputQueue* output);
+  void drop(RespCall* call);
   void release(RespCall* call);
 
   // resp_stream.cc
@@ -120,7 +130,7 @@ class RespProtocol final : public Protocol {
   RespReader reader_;
   PoolId pool_ = 0;
   uint32_t rights_ = 0;
-  uint32_t call_count_ = 0;        // In the list.
+  uint32_t call_count_ = 0;        // Commands of the calls in the list.
   size_t looked_ahead_bytes_ = 0;  // Of what comes next, their keys were looked at.
   RespVersion version_ = RespVersion::Resp2;
   Replies replies_ = Replies::On;
@@ -135,6 +145,7 @@ class RespProtocol final : public Protocol {
   std::unique_ptr<Transaction> transaction_;  // Null without MULTI and WATCH.
   RespCall* first_ = nullptr;                 // Calls in the order of their replies.
   RespCall* last_ = nullptr;
+  RespCall* gathered_ = nullptr;       // The last of them, while more commands may join it.
   OutputQueue* reply_sink_ = nullptr;  // Of the command that is carried out, if not the output.
 };
 

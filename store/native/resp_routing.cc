@@ -1,5 +1,4 @@
-// Commands of a Valkey client on their way: to the shards that own their keys, and their replies
-// home, in order.
+// Commands of a Valkey client: which shards carry them out.
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -127,33 +126,38 @@ void RespProtocol::run_keyed(const Invocation& invocation) {
 // All of it on one shard.
 void RespProtocol::run_at(const Invocation& invocation, uint32_t owner) {
   Location open = 0;
-  bool is_silent = replies_ == Replies::Off || replies_ == Replies::SkipThis;
   Partition* partition = shard_->store().partition(pool_);
-  if (first_ == nullptr && owner == shard_->index() && !is_silent && partition != nullptr) {
-    OutputQueue& output = session_->output();
-    size_t begin = output.bytes()->size();
+  bool travels_alone = owner == shard_->index() || is_silent();
+  if (owner == shard_->index() && !is_silent() && partition != nullptr &&
+      !shard_->has_waiting(session_)) {
+    OutputQueue& reply = begin_reply();
+    size_t begin = reply.bytes()->size();
     RespExecution execution{shard_->store(), *partition, owner, &invocation.command,
                             invocation.arguments};
     execution.version = version_;
-    execution.reply = &output;
+    execution.reply = &reply;
     execution.open = &open;
     execution.touches = touches_;
     // The end of one command is the beginning of the next.
     uint64_t begin_ns = shard_->clock_ns();
     if (execute(execution) != Status::Busy) {
-      count(invocation, shard_->read_clock() - begin_ns, output.bytes()->view().subspan(begin));
-      shard_->flush_later(session_);
+      count(invocation, shard_->read_clock() - begin_ns, reply.bytes()->view().subspan(begin));
       return;
     }
   }
-  run_as_call(invocation, owner, open);
+  if (travels_alone) {
+    run_as_call(invocation, owner, open);
+  } else {
+    RespCall* call = gather();
+    call->add_part(&invocation.command, owner);
+    call->add_arguments(invocation.arguments);
+  }
 }
 
 void RespProtocol::run_as_call(const Invocation& invocation, uint32_t owner, Location open) {
-  RespCall* call = new_call(invocation.command);
-  RespCall::Part& part = call->add_part(&invocation.command, owner);
-  part.arguments = call->keep(invocation.arguments);
-  part.open = open;
+  RespCall* call = new_call(&invocation.command);
+  call->add_part(&invocation.command, owner).open = open;
+  call->add_arguments(invocation.arguments);
   enqueue(call);
   send(call);
 }
@@ -162,14 +166,14 @@ void RespProtocol::run_by_key(const Invocation& invocation) {
   const RespKeyPlaces& keys = invocation.command.keys;
   const RespCommand* each = command_for_one(invocation.command);
   uint32_t shard_count = shard_->node().shard_count();
-  RespCall* call = new_call(invocation.command);
+  RespCall* call = new_call(&invocation.command);
   splits_by_key(invocation.command.id, &call->join);
-  std::vector<RespPiece> pieces = call->keep(invocation.arguments);
-  for (size_t at = keys.first; at < pieces.size(); at += keys.step) {
-    uint32_t owner = slot_shard(key_slot(invocation.arguments[at]), shard_count);
-    RespCall::Part& part = call->add_part(each, owner);
-    part.arguments = {pieces[0], pieces[at]};
-    if (keys.step == 2) part.arguments.push_back(pieces[at + 1]);
+  const RespArguments& arguments = invocation.arguments;
+  for (size_t at = keys.first; at < arguments.size(); at += keys.step) {
+    call->add_part(each, slot_shard(key_slot(arguments[at]), shard_count));
+    call->add_argument(arguments[0]);
+    call->add_argument(arguments[at]);
+    if (keys.step == 2) call->add_argument(arguments[at + 1]);
   }
   enqueue(call);
   send(call);
@@ -185,11 +189,11 @@ void RespProtocol::run_on_all(const Invocation& invocation, RespJoin join) {
       return;
     }
   }
-  RespCall* call = new_call(invocation.command);
+  RespCall* call = new_call(&invocation.command);
   call->join = join;
-  std::vector<RespPiece> pieces = call->keep(invocation.arguments);
   for (uint32_t shard = 0; shard < shard_->node().shard_count(); ++shard) {
-    call->add_part(&invocation.command, shard).arguments = pieces;
+    call->add_part(&invocation.command, shard);
+    call->add_arguments(invocation.arguments);
   }
   enqueue(call);
   send(call);
@@ -204,11 +208,10 @@ void RespProtocol::run_scan(const Invocation& invocation) {
   // One that is not of this node is as good as one near the end.
   auto begin = ScanCursor::from(cursor);
   begin.shard = std::min(begin.shard, shard_->node().shard_count() - 1);
-  RespCall* call = new_call(invocation.command);
+  RespCall* call = new_call(&invocation.command);
   call->join = RespJoin::Scan;
-  RespCall::Part& part = call->add_part(&invocation.command, begin.shard);
-  part.arguments = call->keep(invocation.arguments);
-  part.cursor = begin.index_cursor;
+  call->add_part(&invocation.command, begin.shard).cursor = begin.index_cursor;
+  call->add_arguments(invocation.arguments);
   enqueue(call);
   send(call);
 }
@@ -226,185 +229,13 @@ void RespProtocol::run_on_slot(const Invocation& invocation) {
     reply_error(lists ? "ERR Invalid slot or number of keys" : "ERR Invalid slot");
     return;
   }
-  RespCall* call = new_call(invocation.command);
+  RespCall* call = new_call(&invocation.command);
   call->join = lists ? RespJoin::Arrays : RespJoin::Only;
   uint32_t owner = slot_shard(static_cast<uint16_t>(slot), shard_->node().shard_count());
-  call->add_part(&invocation.command, owner).arguments = call->keep(invocation.arguments);
+  call->add_part(&invocation.command, owner);
+  call->add_arguments(invocation.arguments);
   enqueue(call);
   send(call);
-}
-
-void RespProtocol::run_in_python(const Invocation& invocation) {
-  AdminCall admin;
-  for (size_t index = 0; index < invocation.arguments.size(); ++index) {
-    admin.arguments.emplace_back(invocation.text(index));
-  }
-  admin.resp_version = static_cast<uint32_t>(version_);
-  admin.client_id = session_->client_id();
-  admin.pool = pool_name_;
-  admin.rights = rights_;
-  admin.peer = session_->peer().name;
-  RespCall* call = new_call(invocation.command);
-  enqueue(call);
-  if (!shard_->start_admin(call, std::move(admin))) {
-    RespWriter(call->reply.bytes(), version_)
-        .error("ERR too many administrative commands wait; try again");
-    finish(call);
-    return;
-  }
-  call->pending = 1;
-  is_asking_ = true;
-}
-
-void RespProtocol::on_admin_done(Errand* errand, Status status, Bytes payload) {
-  auto* call = static_cast<RespCall*>(errand);
-  call->pending = 0;
-  is_asking_ = false;
-  if (status == Status::Ok) {
-    call->reply.bytes()->append(payload);
-  } else {
-    RespWriter(call->reply.bytes(), version_)
-        .error(status == Status::Deadline ? "ERR the command was not answered in time"
-                                          : "ERR the command failed");
-  }
-  finish(call);
-  if (!session_->closed()) session_->resume();
-}
-
-RespCall* RespProtocol::new_call(const RespCommand& command) {
-  RespCall* call = shard_->take_resp_call();
-  session_->begin_errand();
-  call->session = session_;
-  call->pool = pool_;
-  call->keeps_order = true;
-  call->command = &command;
-  call->version = version_;
-  call->touches = touches_;
-  call->is_silent = replies_ == Replies::Off || replies_ == Replies::SkipThis;
-  call->begin_ns = TurnWatch::monotonic_ns();
-  call->deadline_ns = call->begin_ns + limits::kDeadlineMsDefault * 1'000'000;
-  return call;
-}
-
-void RespProtocol::enqueue(RespCall* call) {
-  if (last_ == nullptr) {
-    first_ = call;
-  } else {
-    last_->next = call;
-  }
-  last_ = call;
-  ++call_count_;
-}
-
-// Once to each owner of a part.
-void RespProtocol::send(RespCall* call) {
-  uint64_t sent = 0;
-  session_->await(call, call->parts.size() * limits::kRecordBytesInlineMax);
-  ++call->pending;  // It is not done before everything was sent.
-  for (const RespCall::Part& part : call->parts) {
-    if ((sent & (uint64_t{1} << part.shard)) != 0) continue;
-    sent |= uint64_t{1} << part.shard;
-    send_step(call, part);
-  }
-  if (--call->pending == 0) finish(call);
-}
-
-// The steps of a walk are a turn each, on this shard too.
-void RespProtocol::send_step(RespCall* call, const RespCall::Part& part) {
-  ++call->pending;
-  Work work{call, part.shard, Phase::Execute};
-  if (walks(call->command->id)) {
-    shard_->send_work(part.shard, work);
-  } else if (shard_->begin_work(part.shard, work)) {
-    --call->pending;
-  }
-}
-
-void RespProtocol::on_work_done(const Work& work) {
-  bool was_paused = is_paused();
-  work_done(work);
-  if (was_paused && !session_->closed() && !is_paused()) session_->resume();
-}
-
-void RespProtocol::work_done(const Work& work) {
-  auto* call = static_cast<RespCall*>(work.errand);
-  if (session_->closed()) {
-    bool holds_memory = !call->parts.empty() && call->parts[0].open != 0;
-    if (holds_memory && work.phase != Phase::Abort) {
-      ++call->pending;
-      Work abort{call, call->parts[0].shard, Phase::Abort};
-      if (!shard_->begin_work(call->parts[0].shard, abort)) return;
-      --call->pending;
-    }
-    if (call->pending != 0) return;
-    std::vector<OwnedExtent> released;
-    call->discard(&released);
-    shard_->release(&released);
-    release(call);
-    return;
-  }
-  if (work.phase == Phase::Reserve) {
-    stream_is_reserved();
-    return;
-  }
-  if (work.phase == Phase::Abort) {
-    if (call->pending == 0) release(call);
-    return;
-  }
-  for (const RespCall::Part& part : call->parts) {
-    if (part.shard != work.part || part.done) continue;
-    send_step(call, part);
-    return;
-  }
-  if (call->pending == 0) finish(call);
-}
-
-// Its parts are done.
-void RespProtocol::finish(RespCall* call) {
-  session_->await_no_more(call);
-  if (call->command->id == RespCommandId::Exec) run_parts_of_connection(call);
-  call->join_parts(shard_->node().shard_count());
-  call->done = true;
-  RespArguments arguments = call->parts.empty() ? RespArguments({}, 0, nullptr, nullptr)
-                                                : call->arguments_of(call->parts[0]);
-  count({*call->command, arguments}, call->execution_ns, call->reply.bytes()->view());
-  if (session_->closed()) {
-    std::vector<OwnedExtent> released;
-    call->discard(&released);
-    shard_->release(&released);
-    release(call);
-    return;
-  }
-  if (call->command->id == RespCommandId::Watch) {
-    is_asking_ = false;
-    std::ranges::move(call->watches, std::back_inserter(transaction_->watches));
-  }
-  deliver();
-}
-
-// Replies that are due and there.
-void RespProtocol::deliver() {
-  std::vector<OwnedExtent> released;
-  while (first_ != nullptr && first_->done) {
-    RespCall* call = first_;
-    first_ = call->next;
-    if (first_ == nullptr) last_ = nullptr;
-    --call_count_;
-    if (call->is_silent) {
-      call->discard(&released);
-    } else {
-      session_->output().append(&call->reply);
-    }
-    release(call);
-  }
-  shard_->release(&released);
-  shard_->flush_later(session_);
-}
-
-void RespProtocol::release(RespCall* call) {
-  call->reset();
-  shard_->return_resp_call(call);
-  session_->end_errand();
 }
 
 }  // namespace kvstrata

@@ -42,11 +42,12 @@ void RespProtocol::begin_stream() {
   RespArguments arguments = reader_.arguments();
   const RespCommand* command = find_resp_command(as_text(arguments[0]));
   stream_ = std::make_unique<Stream>();
-  RespCall* call = new_call(*command);
+  RespCall* call = new_call(command);
   stream_->call = call;
   stream_->owner = slot_shard(key_slot(arguments[1]), shard_->node().shard_count());
   call->value_bytes = reader_.large_argument_bytes();
-  call->add_part(command, stream_->owner).arguments = call->keep(arguments);
+  call->add_part(command, stream_->owner);
+  call->add_arguments(arguments);
   stream_->waits = true;
   ++call->pending;
   Work work{call, stream_->owner, Phase::Reserve};
@@ -97,7 +98,7 @@ size_t RespProtocol::consume_value(Bytes bytes) {
 void RespProtocol::finish_stream(const Invocation& invocation) {
   RespCall* call = std::exchange(stream_->call, nullptr);
   stream_.reset();
-  call->parts[0].arguments = call->keep(invocation.arguments);
+  call->replace_arguments(invocation.arguments);
   enqueue(call);
   send(call);
 }

@@ -23,7 +23,7 @@ std::string not_in_transaction(const RespCommand& command) {
 void RespProtocol::multi() {
   if (transaction_ == nullptr) transaction_ = std::make_unique<Transaction>();
   transaction_->is_open = true;
-  transaction_->call = new_call(*find_resp_command("EXEC"));
+  transaction_->call = new_call(find_resp_command("EXEC"));
   reply_writer().simple_string("OK");
 }
 
@@ -74,9 +74,8 @@ void RespProtocol::queue(const Invocation& invocation) {
   }
   if (!keys_are_sound(invocation) || !joins_transaction(invocation)) return;
   RespCall* call = transaction_->call;
-  RespCall::Part& part = call->add_part(&command, 0);
-  part.arguments = call->keep(invocation.arguments);
-  part.is_of_connection = route_of(command) == RespRoute::Connection;
+  call->add_part(&command, 0).is_of_connection = route_of(command) == RespRoute::Connection;
+  call->add_arguments(invocation.arguments);
   reply_writer().simple_string("QUEUED");
 }
 
@@ -101,6 +100,7 @@ void RespProtocol::exec() {
     part.shard = owner;
     is_asking_ = is_asking_ || part.is_of_connection;
   }
+  call->replies_of_shard(owner);
   end_transaction();
   enqueue(call);
   ++call->pending;
@@ -112,12 +112,13 @@ void RespProtocol::exec() {
 // The commands of a transaction that are the connection's, once the others were carried out.
 void RespProtocol::run_parts_of_connection(RespCall* call) {
   is_asking_ = false;
-  if (!call->reply.empty()) return;  // It was refused.
+  if (call->is_refused) return;
   for (RespCall::Part& part : call->parts) {
-    if (!part.is_of_connection || !part.reply.empty()) continue;
-    reply_sink_ = &part.reply;
+    if (!part.is_of_connection || part.done) continue;
+    reply_sink_ = &call->replies_of_connection();
     run_now({*part.command, call->arguments_of(part)});
     reply_sink_ = nullptr;
+    call->end_reply(&part);
   }
 }
 

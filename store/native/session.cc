@@ -173,6 +173,7 @@ size_t Session::consume(Bytes bytes) {
     if (count == 0) break;
     used += count;
   }
+  if (protocol_ != nullptr && !closed_) protocol_->on_consumed();
   return closed_ || broken_ || closing_ ? bytes.size() : used;
 }
 
@@ -296,7 +297,8 @@ void Session::flush() {
   if (closed_ || broken_ || !send_output()) return;
   bool waits_for_sent = channel_->is_sending();
   if (!output_.empty() && !waits_for_sent) shard_->note_bulk();
-  if (output_.empty() && !waits_for_sent && closing_ && !input_ended_) {
+  bool is_last = closing_ && !protocol_->owes_replies();
+  if (output_.empty() && !waits_for_sent && is_last && !input_ended_) {
     // The peer's end of the stream, or the stall limit, closes it: to close over unread input would
     // be a reset, which may overtake the last word.
     channel_->stream().end_output();

@@ -275,11 +275,9 @@ uint64_t Shard::kill(std::span<const uint64_t> client_ids) {
   return count;
 }
 
-// Whether works of its session that came before wait here for memory.
-bool Shard::waits_behind(const Errand& errand) const noexcept {
-  return errand.keeps_order && std::ranges::any_of(waiting_, [&](const Work& work) {
-           return work.errand->session == errand.session;
-         });
+bool Shard::has_waiting(const Session* session) const noexcept {
+  return std::ranges::any_of(waiting_,
+                             [&](const Work& work) { return work.errand->session == session; });
 }
 
 void Shard::send_work(uint32_t owner, const Work& work) {
@@ -292,7 +290,7 @@ bool Shard::begin_work(uint32_t owner, const Work& work) {
     send_work(owner, work);
     return false;
   }
-  if (!waiting_.empty() && waits_behind(*work.errand)) {
+  if (work.errand->keeps_order && has_waiting(work.errand->session)) {
     waiting_.push_back(work);
     return false;
   }

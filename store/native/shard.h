@@ -60,6 +60,8 @@ class Shard {
   OutputQueue& scratch_output();
   // Does the work here or sends it to its owner; true if it is done already.
   bool begin_work(uint32_t owner, const Work& work);
+  // Whether works of the session wait here for memory.
+  bool has_waiting(const Session* session) const noexcept;
   // Does it in a turn to come, on whichever shard.
   void send_work(uint32_t owner, const Work& work);
   std::vector<ConnectionReport> connections() const;
@@ -116,7 +118,6 @@ class Shard {
   void count_open(const Session& session, int change) noexcept;
   void perform_for(const Work& work);
   void send_home(const Work& work);
-  bool waits_behind(const Errand& errand) const noexcept;
   void wake_others();
   void work_done(const Work& work);
   void expire_admin_calls();

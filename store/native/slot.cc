@@ -6,20 +6,27 @@ namespace kvstrata {
 
 namespace {
 
-// CRC16/XMODEM by bytes.
-constexpr std::array<uint16_t, 256> make_crc16_table() {
-  std::array<uint16_t, 256> table{};
+// So many bytes are taken at a time: their look-ups do not wait for each other.
+constexpr size_t kStepBytes = 4;
+
+// CRC16/XMODEM of a byte that is followed by so many zeros.
+using Crc16Tables = std::array<std::array<uint16_t, 256>, kStepBytes>;
+
+constexpr Crc16Tables make_crc16_tables() {
+  Crc16Tables tables{};
   for (uint32_t byte = 0; byte < 256; ++byte) {
     auto crc = static_cast<uint16_t>(byte << 8);
-    for (int bit = 0; bit < 8; ++bit) {
-      crc = static_cast<uint16_t>((crc & 0x8000) != 0 ? (crc << 1) ^ 0x1021 : crc << 1);
+    for (std::array<uint16_t, 256>& table : tables) {
+      for (int bit = 0; bit < 8; ++bit) {
+        crc = static_cast<uint16_t>((crc & 0x8000) != 0 ? (crc << 1) ^ 0x1021 : crc << 1);
+      }
+      table[byte] = crc;
     }
-    table[byte] = crc;
   }
-  return table;
+  return tables;
 }
 
-constexpr std::array<uint16_t, 256> kCrc16 = make_crc16_table();
+constexpr Crc16Tables kCrc16 = make_crc16_tables();
 
 // The part of a key that is hashed: what stands between the first '{' and the next '}', if anything
 // does.
@@ -34,12 +41,17 @@ std::string_view hashed_part(std::string_view key) noexcept {
 }  // namespace
 
 uint16_t key_slot(Bytes key) noexcept {
-  uint16_t crc = 0;
-  for (char character : hashed_part(as_text(key))) {
-    auto byte = static_cast<uint8_t>(character);
-    crc = static_cast<uint16_t>((crc << 8) ^ kCrc16[(crc >> 8) ^ byte]);
+  uint32_t crc = 0;
+  Bytes rest = as_bytes(hashed_part(as_text(key)));
+  auto byte = [&rest](size_t index) { return static_cast<uint32_t>(rest[index]); };
+  for (; rest.size() >= kStepBytes; rest = rest.subspan(kStepBytes)) {
+    crc = kCrc16[3][(crc >> 8) ^ byte(0)] ^ uint32_t { kCrc16[2][(crc & 0xff) ^ byte(1)] } ^
+          kCrc16[1][byte(2)] ^ kCrc16[0][byte(3)];
   }
-  return crc % limits::kSlotCount;
+  for (; !rest.empty(); rest = rest.subspan(1)) {
+    crc = ((crc << 8) & 0xffff) ^ kCrc16[0][(crc >> 8) ^ byte(0)];
+  }
+  return static_cast<uint16_t>(crc % limits::kSlotCount);
 }
 
 }  // namespace kvstrata

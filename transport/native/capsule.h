@@ -120,7 +120,7 @@ struct Entry {
 <<<<<<< HEAD
   uint32_t flags = 0;         // Put, Append, Retain.
 =======
-  uint32_t flags = 0;         // Put, Append; AddRegion: the rights.
+  uint32_t flags = 0;  // Put, Append; AddRegion: the rights.
 >>>>>>> s5-shm
   uint64_t value_length = 0;  // Put, Append.
   uint64_t ttl_ms = 0;        // Put, Append, Expire, Retain, Extend.

@@ -18,12 +18,14 @@ std::string joined(RespJoin join, std::initializer_list<std::string_view> replie
   call.join = join;
   for (std::string_view reply : replies) {
     RespCall::Part& part = call.add_part(call.command, 1);
-    part.reply.bytes()->append(as_bytes(reply));
+    call.replies_of_shard(1).bytes()->append(as_bytes(reply));
+    call.end_reply(&part);
     part.count = count;
     part.cursor = cursor;
   }
-  call.join_parts(kShardCount);
-  return std::string(as_text(call.reply.bytes()->view()));
+  OutputQueue output;
+  call.join_parts(kShardCount, &output);
+  return std::string(as_text(output.bytes()->view()));
 }
 
 }  // namespace
@@ -55,14 +57,16 @@ TEST_CASE("a step of a scan tells where the next begins") {
         "*2\r\n$18\r\n432345564227567616\r\n*0\r\n");
 }
 
-TEST_CASE("a reply that is there already is left alone") {
+TEST_CASE("the refusal of a transaction is all there is") {
   RespCall call;
   call.command = find_resp_command("EXEC");
   call.join = RespJoin::Array;
   call.add_part(find_resp_command("GET"), 0);
-  RespWriter(call.reply.bytes(), RespVersion::Resp2).null_array();
-  call.join_parts(kShardCount);
-  CHECK(as_text(call.reply.bytes()->view()) == "*-1\r\n");
+  call.is_refused = true;
+  RespWriter(call.replies_of_shard(2).bytes(), RespVersion::Resp2).null_array();
+  OutputQueue output;
+  call.join_parts(kShardCount, &output);
+  CHECK(as_text(output.bytes()->view()) == "*-1\r\n");
 }
 
 TEST_CASE("a scan goes from shard to shard, and ends behind the last") {

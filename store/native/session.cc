@@ -164,7 +164,7 @@ int64_t Session::receive(std::span<const iovec> vectors) {
 size_t Session::consume(Bytes bytes) {
   size_t used = 0;
   while (!closed_ && !broken_ && !closing_ && used < bytes.size()) {
-    if (used != 0 && shard_->turn_was_long()) {
+    if (used != 0 && shard_->input_was_long()) {
       shard_->continue_later(this);
       break;
     }

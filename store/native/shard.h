@@ -71,8 +71,10 @@ class Shard {
   void continue_later(Session* session);
   // Whether this turn has done its share: what is left goes into the next one.
   bool turn_is_long() noexcept { return read_clock() - now_ns_ > kTurnNs; }
-  // The same, as the clock was last read.
-  bool turn_was_long() const noexcept { return clock_ns_ - now_ns_ > kTurnNs; }
+  // Whether a session that began within the turn's share must stop amid its input, as the clock was
+  // last read. Later than the turn ends: a pipeline cut in two is answered in two, and each answer
+  // costs as much as all of its commands.
+  bool input_was_long() const noexcept { return clock_ns_ - now_ns_ > 2 * kTurnNs; }
   // Monotonic. Reading it costs as much as a small command.
   uint64_t read_clock() noexcept { return clock_ns_ = TurnWatch::monotonic_ns(); }
   uint64_t clock_ns() const noexcept { return clock_ns_; }

@@ -26,14 +26,11 @@ enum class Opcode : uint8_t {
   Stat = 20,
   Scan = 24,
   Admin = 32,
-<<<<<<< HEAD
+  AddRegion = 40,
+  RemoveRegion = 41,
   Retain = 64,
   Release = 65,
   Extend = 66,
-=======
-  AddRegion = 40,
-  RemoveRegion = 41,
->>>>>>> s5-shm
 };
 
 constexpr uint8_t kCompletionBit = 0x80;
@@ -50,6 +47,10 @@ constexpr bool opcode_reads(Opcode opcode) noexcept {
 constexpr bool opcode_writes(Opcode opcode) noexcept {
   return opcode == Opcode::Put || opcode == Opcode::Append;
 }
+// Its entries' keys are handles of retentions.
+constexpr bool opcode_takes_handles(Opcode opcode) noexcept {
+  return opcode == Opcode::Release || opcode == Opcode::Extend;
+}
 // About the client's memory instead of keys.
 constexpr bool opcode_is_of_regions(Opcode opcode) noexcept {
   return opcode == Opcode::AddRegion || opcode == Opcode::RemoveRegion;
@@ -58,11 +59,6 @@ constexpr bool opcode_is_of_regions(Opcode opcode) noexcept {
 // What a node may do with a region: take sources of writes from it, put what is read there.
 constexpr uint32_t kRegionRead = 1;
 constexpr uint32_t kRegionWrite = 2;
-
-// Its entries' keys are handles of retentions.
-constexpr bool opcode_takes_handles(Opcode opcode) noexcept {
-  return opcode == Opcode::Release || opcode == Opcode::Extend;
-}
 
 struct RequestHeader {
   uint8_t opcode = 0;  // Raw: an unknown one must still be skipped by its lengths.
@@ -117,11 +113,7 @@ struct Entry {
   Bytes key;
   Bytes attributes;
   uint32_t term = 0;
-<<<<<<< HEAD
-  uint32_t flags = 0;         // Put, Append, Retain.
-=======
-  uint32_t flags = 0;  // Put, Append; AddRegion: the rights.
->>>>>>> s5-shm
+  uint32_t flags = 0;         // Put, Append, Retain; AddRegion: the rights.
   uint64_t value_length = 0;  // Put, Append.
   uint64_t ttl_ms = 0;        // Put, Append, Expire, Retain, Extend.
   uint64_t at = 0;            // Append.

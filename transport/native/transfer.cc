@@ -97,15 +97,10 @@ const char* Transfer::settle(const CompletionHeader& header, Bytes body, const T
     fault = settle_reads(header, &reader, terms, reads, checksums);
   } else if (opcode_writes(opcode)) {
     fault = settle_writes(header, &reader);
-<<<<<<< HEAD
   } else if (opcode == Opcode::Retain) {
     fault = settle_retains(header, &reader);
   } else if (opcode == Opcode::Exists || opcode == Opcode::Delete || opcode == Opcode::Expire ||
-             opcode_takes_handles(opcode)) {
-=======
-  } else if (opcode == Opcode::Exists || opcode == Opcode::Delete || opcode == Opcode::Expire ||
-             opcode_is_of_regions(opcode)) {
->>>>>>> s5-shm
+             opcode_takes_handles(opcode) || opcode_is_of_regions(opcode)) {
     fault = settle_statuses(header, &reader);
   } else if (header.outcome_count == 1) {
     fault = settle_single(&reader);

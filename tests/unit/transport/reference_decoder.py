@@ -24,6 +24,7 @@ NOOP, GET, GET_RANGE, PUT, APPEND = range(5)
 EXISTS, PREFIX_LENGTH, DELETE, EXPIRE, STAT = range(16, 21)
 SCAN: Final = 24
 ADMIN: Final = 32
+ADD_REGION, REMOVE_REGION = 40, 41
 
 Fields = tuple[tuple[str, int], ...]
 
@@ -50,6 +51,8 @@ ENTRY_FIELDS: Final[dict[int, Fields]] = {
     EXPIRE: (("ttl", 8),),
     SCAN: (("cursor", 8), ("count", 4)),
     ADMIN: (("payload_length", 4),),
+    ADD_REGION: (("rights", 4), *DESCRIPTOR),
+    REMOVE_REGION: (("rights", 4), *DESCRIPTOR),
 }
 READ_OUTCOME: Final[Fields] = (
     ("status", 1),
@@ -89,6 +92,8 @@ OUTCOME_FIELDS: Final[dict[int, Fields]] = {
     ),
     SCAN: (("cursor", 8), ("key_count", 4)),
     ADMIN: (("status", 1), ("payload_length", 4)),
+    ADD_REGION: STATUS_OUTCOME,
+    REMOVE_REGION: STATUS_OUTCOME,
 }
 # Integers of hello attributes by type, with their sizes; all others are bytes.
 HELLO_INTEGERS: Final = {3: 4, 4: 4, 5: 8, 6: 4, 16: 4, 17: 4, 18: 8, 21: 8, 22: 4, 23: 1}

@@ -66,6 +66,7 @@ _SHARD_COUNTERS: Final = {
     "commands": "Commands executed.",
     "hops": "Commands passed on to the shard that owns their key.",
     "received_bytes": "Bytes received from clients.",
+    "copied_bytes": "Bytes copied to and from memory that clients share with the node.",
     "sent_bytes": "Bytes sent to clients.",
     "memory_waits": "Puts that had to wait for room.",
     "loop_turns": "Turns of the event loop.",
@@ -152,6 +153,11 @@ def _of_memory(counters: Counters) -> Iterator[Metric]:
         used.add_metric([part], counters.of_shards(source))
     used.add_metric(["buffered"], memory["buffered_bytes"])
     yield used
+    yield GaugeMetricFamily(
+        "kvstrata_region_bytes",
+        "Memory of clients that the node copies values to and from.",
+        memory["region_bytes"],
+    )
 
 
 def _of_connections(counters: Counters) -> Iterator[Metric]:

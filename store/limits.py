@@ -8,7 +8,7 @@ milliseconds unless named.
 
 from typing import Final
 
-PROTOCOL_VERSION: Final = 1  # transport/PROTOCOL.md, section 8.
+PROTOCOL_VERSION: Final = 1  # transport/PROTOCOL.md, section 9.
 DATA_PORT: Final = 18400
 HTTP_PORT: Final = 18480
 HTTP_CONNECTION_COUNT_MAX: Final = 64  # Probes, scrapers and a few people.

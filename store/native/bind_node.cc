@@ -80,6 +80,7 @@ nb::dict memory_of(const Node& node) {
   result["populated_count"] = memory.populated_count;
   result["huge_pages"] = memory.huge_pages;
   result["buffered_bytes"] = node.buffered_bytes();
+  result["region_bytes"] = node.region_bytes();
   return result;
 }
 

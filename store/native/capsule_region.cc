@@ -108,6 +108,7 @@ bool CapsuleProtocol::copy_window(Command* command) {
 
 // True if it is done already.
 bool CapsuleProtocol::copy_now_or_start(std::shared_ptr<CopyJob> job, const Work& work) {
+  shard_->statistics().copied_bytes.add(job->bytes());
   if (job->bytes() <= kCopyNowBytesMax && !shard_->turn_is_long()) {
     for (const CopyPiece& piece : job->pieces) shard_->copier().copy(piece);
     return true;

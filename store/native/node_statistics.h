@@ -52,6 +52,7 @@ constexpr auto kShardCounters = std::to_array<NamedCounter<ShardStatistics>>({
     {"commands", &ShardStatistics::commands},
     {"hops", &ShardStatistics::hops},
     {"received_bytes", &ShardStatistics::received_bytes},
+    {"copied_bytes", &ShardStatistics::copied_bytes},
     {"sent_bytes", &ShardStatistics::sent_bytes},
     {"memory_waits", &ShardStatistics::memory_waits},
     {"loop_turns", &ShardStatistics::loop_turns},

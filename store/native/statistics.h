@@ -75,6 +75,7 @@ struct ShardStatistics {
   Counter connections_open, connections_open_unix, connections_open_shm;
   Counter connections_dropped_slow, connections_dropped_protocol, connections_dropped_budget;
   Counter commands, hops, received_bytes, sent_bytes;
+  Counter copied_bytes;  // Between the arena and regions of clients.
   Counter memory_waits;  // Puts that had to wait for room.
   Counter loop_turns;
   Counter loop_stalls;  // Turns longer than 200 us of the thread's own time.

@@ -59,9 +59,12 @@ class AttackedNode:
         pools: list[_kernel.PoolOptions],
         *,
         answers: bool = True,
+        unix_path: str = "",
         **options: Any,  # noqa: ANN401
     ) -> None:
         self.native = _kernel.Node(_kernel.NodeOptions(**(OPTIONS | options)), pools)
+        if unix_path:
+            self.native.listen_unix(unix_path)
         self._desk = AdminDesk(self.native) if answers else None
         self.native.start()
         if self._desk is not None:

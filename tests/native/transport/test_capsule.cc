@@ -54,6 +54,9 @@ std::string entry_fields(Opcode opcode, const Entry& entry) {
       return field("ttl", entry.ttl_ms) + field("flags", entry.flags);
     case Opcode::Scan:
       return field("cursor", entry.cursor) + field("count", entry.count_max);
+    case Opcode::AddRegion:
+    case Opcode::RemoveRegion:
+      return field("rights", entry.flags) + descriptor_fields(entry.descriptor);
     default:
       return "";
   }

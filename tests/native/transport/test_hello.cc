@@ -19,6 +19,7 @@ Lines describe(const ClientHello& hello) {
       "pool " + hello.pool};
   if (!hello.secret.empty()) lines.push_back("secret " + hello.secret);
   lines.push_back("credits " + std::to_string(hello.credits));
+  if (hello.features != 0) lines.push_back("features " + std::to_string(hello.features));
   if (hello.shard != kNoShard) lines.push_back("shard " + std::to_string(hello.shard));
   if (!hello.client_name.empty()) lines.push_back("client_name " + hello.client_name);
   return lines;
@@ -31,7 +32,8 @@ Lines describe(const NodeHello& hello) {
   if (hello.status != Status::Ok) return lines;
   lines.insert(
       lines.end(),
-      {"in_capsule_bytes 0", "credits " + std::to_string(hello.credits), "features 0",
+      {"in_capsule_bytes " + std::to_string(hello.in_capsule_bytes),
+       "credits " + std::to_string(hello.credits), "features " + std::to_string(hello.features),
        "shard " + std::to_string(hello.shard), "shard_count " + std::to_string(hello.shard_count),
        "chunk_bytes " + std::to_string(hello.chunk_bytes),
        "value_bytes_max " + std::to_string(hello.value_bytes_max), "node_id " + hex(hello.node_id),

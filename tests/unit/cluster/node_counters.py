@@ -41,7 +41,8 @@ def shard(turns: int = 1) -> dict[str, Any]:
         "connections_accepted connections_refused connections_open connections_open_unix"
         " connections_open_shm"
         " connections_dropped_slow connections_dropped_protocol connections_dropped_budget"
-        " commands hops received_bytes sent_bytes memory_waits loop_stalls index_bytes cell_bytes"
+        " commands hops received_bytes sent_bytes copied_bytes memory_waits loop_stalls"
+        " index_bytes cell_bytes"
         " extent_bytes held_bytes bookkeeping_bytes reserved_bytes"
     )
     return {
@@ -63,6 +64,7 @@ def statistics(*shards: dict[str, Any], populated: int = 2) -> dict[str, Any]:
             "populated_count": populated,
             "huge_pages": "none",
             "buffered_bytes": 11,
+            "region_bytes": 13,
         },
         "shards": list(shards) or [shard()],
         "pools": {"default": dict(POOL)},

@@ -58,6 +58,9 @@ HELLOS: Final[dict[str, Hello]] = {
         + wire.attribute(6, 2)
         + wire.attribute(7, b"host1 pid 4711"),
     ),
+    "client_shared_memory": Hello(
+        1, 1, wire.attribute(1, b"default") + wire.attribute(4, 0) + wire.attribute(5, 1)
+    ),
     "node_answer": Hello(
         1, 0, b"".join(wire.attribute(type_, value) for type_, value in _ATTRIBUTES_OF_A_NODE)
     ),
@@ -114,6 +117,22 @@ REQUESTS: Final[dict[str, Request]] = {
     "stat": Request(wire.STAT, 13, wire.keys_only([b"a"])),
     "scan": Request(wire.SCAN, 14, [Entry(b"pre", {"cursor": 1 << 58 | 5, "count": 100})]),
     "admin": Request(wire.ADMIN, 0xFFFFFFFF, [Entry(b"help", payload=b"\x80")]),
+    "put_region": Request(
+        wire.PUT,
+        16,
+        [
+            Entry(
+                b"k",
+                {"value_length": 600_000, "kind": 2, "rkey": 7, "address": 4_096, "room": 600_000},
+            )
+        ],
+    ),
+    "add_region": Request(
+        wire.ADD_REGION, 17, [Entry(b"", {"rights": 3, "kind": 2, "rkey": 7, "room": 1 << 33})]
+    ),
+    "remove_region": Request(
+        wire.REMOVE_REGION, 18, [Entry(b"", {"kind": 2, "rkey": 7, "room": 1 << 33})]
+    ),
     "retain": Request(
         wire.RETAIN,
         16,
@@ -207,6 +226,7 @@ COMPLETIONS: Final[dict[str, Completion]] = {
         [Outcome({"cursor": 1 << 58 | 6}, keys=[(b"pre1", 10), (b"pre2", 0)])],
         credits=128,
     ),
+    "add_region": Completion(wire.ADD_REGION, 17, [Outcome({"status": 0})], credits=128),
     "admin": Completion(wire.ADMIN, 0xFFFFFFFF, [Outcome({"status": 0}, payload=b"\x80")]),
     "retain": Completion(
         wire.RETAIN,

@@ -24,6 +24,7 @@ NOOP, GET, GET_RANGE, PUT, APPEND = range(5)
 EXISTS, PREFIX_LENGTH, DELETE, EXPIRE, STAT = range(16, 21)
 SCAN: Final = 24
 ADMIN: Final = 32
+ADD_REGION, REMOVE_REGION = 40, 41
 RETAIN, RELEASE, EXTEND = range(64, 67)
 HARD: Final = 1
 
@@ -52,6 +53,8 @@ ENTRY_FIELDS: Final[dict[int, Fields]] = {
     EXPIRE: (("ttl", 8),),
     SCAN: (("cursor", 8), ("count", 4)),
     ADMIN: (("payload_length", 4),),
+    ADD_REGION: (("rights", 4), *DESCRIPTOR),
+    REMOVE_REGION: (("rights", 4), *DESCRIPTOR),
     RETAIN: (("ttl", 8), ("flags", 4)),
     EXTEND: (("ttl", 8),),
 }
@@ -93,6 +96,8 @@ OUTCOME_FIELDS: Final[dict[int, Fields]] = {
     ),
     SCAN: (("cursor", 8), ("key_count", 4)),
     ADMIN: (("status", 1), ("payload_length", 4)),
+    ADD_REGION: STATUS_OUTCOME,
+    REMOVE_REGION: STATUS_OUTCOME,
     RETAIN: (("status", 1), ("handle", 8)),
     RELEASE: STATUS_OUTCOME,
     EXTEND: STATUS_OUTCOME,

@@ -127,7 +127,7 @@ class Session {
   uint64_t client_id_;
   std::unique_ptr<Protocol> protocol_;  // Null until the first byte.
   bool closed_ = false;
-  bool broken_ = false;  // To be closed, once nothing of it is read or written by others.
+  bool broken_ = false;   // To be closed, once nothing of it is read or written by others.
   bool moved_ = false;    // Another session has the connection now.
   bool closing_ = false;  // The output is the last; input is dropped.
   bool closes_when_answered_ = false;
@@ -138,11 +138,11 @@ class Session {
   ByteBuffer input_;              // An incomplete command, or what came while paused.
   uint64_t accounted_bytes_ = 0;  // Of the input, with the node.
   OutputQueue output_;
-  ByteBuffer in_flight_;        // What the reactor sends, before all of the output.
-  size_t in_flight_at_ = 0;     // Of it, already sent.
+  ByteBuffer in_flight_;                // What the reactor sends, before all of the output.
+  size_t in_flight_at_ = 0;             // Of it, already sent.
   std::unique_ptr<OutputBatch> batch_;  // Of the output, while others send it.
   MutableBytes direct_target_;          // Where others receive to; empty while they do not.
-  uint64_t awaited_bytes_ = 0;  // Output that is being made by other shards, at most.
+  uint64_t awaited_bytes_ = 0;          // Output that is being made by other shards, at most.
 
   uint64_t begin_ns_;
   uint64_t heard_ns_;  // When bytes last came.

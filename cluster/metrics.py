@@ -51,7 +51,7 @@ _POOL_COUNTERS: Final = {
     "expirations": "Objects dropped at the end of their time to live.",
     "corruptions": "Objects dropped since a checksum did not match.",
     "retains": "Keys that were retained: kept from eviction for a time.",
-    "retain_refusals": "Keys that were not retained, as the pool's retentions were at their bounds.",
+    "retain_refusals": "Keys not retained, as the pool's retentions were at their bounds.",
     "retained_evictions": "Softly retained objects dropped, as there was nothing else to drop.",
 }
 _POOL_GAUGES: Final = {

@@ -213,7 +213,7 @@ class AsyncStore:
     async def retain_many(
         self, keys: Iterable[Key], ttl: float, hard: bool = False, timeout: float | None = None
     ) -> AsyncRetention:
-        """See `Store.retain_many`: `async with await store.retain_many(keys, 30):`."""
+        """See `Store.retain_many`."""
         call = retention.retain_many(keys, ttl, hard)
         found = await self._run(call, timeout)
         retained = AsyncRetention(self._run, found)

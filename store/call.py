@@ -143,7 +143,7 @@ class Batch(Call[O, list[T]]):
                 if status in (BUSY, _kernel.CLOSED):
                     again.append(index)
         self._pending = again
-        return BUSY if kinds & bits(BUSY) else operation.status
+        return BUSY if kinds & bits(BUSY) & ~self._outcomes else operation.status
 
     def _conclude(self, operation: O) -> list[T]:
         if not self._failures:

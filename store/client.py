@@ -313,10 +313,10 @@ class Store:
     ) -> Retention:
         """Keep the objects of these keys from eviction for `ttl` seconds, at most an hour.
 
-        Softly, they are evicted last: only once the shard has nothing else of the pool to give. That
-        is a wish: look at the outcomes for keys that could not be retained. Hard, they are not evicted
-        at all. That is a promise, for which the admin right is needed, within the pool's
-        `retained_max`; puts may find the node BUSY for it.
+        Softly, they are evicted last: only once the shard has nothing else of the pool to give.
+        That is a wish: look at the outcomes for keys that could not be retained. Hard, they are not
+        evicted at all. That is a promise, within the pool's `retained_max`, for which the admin
+        right is needed; puts may find the node busy for it.
 
         Raises:
             BusyError: hard, and more than the pool may retain; nothing was retained.

@@ -104,7 +104,10 @@ class Retention(_Handles):
 
 
 class AsyncRetention(_Handles):
-    """Objects kept from eviction, by `AsyncStore.retain_many`: as `Retention`."""
+    """Objects kept from eviction, by `AsyncStore.retain_many`. Otherwise as `Retention`.
+
+    As a context manager: `async with await store.retain_many(keys, 30):`.
+    """
 
     def __init__(self, run: _RunAsync, found: _Found) -> None:
         super().__init__(found)

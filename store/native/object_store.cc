@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "store/native/partition.h"
+#include "store/native/retention_handle.h"
 #include "transport/native/checksum.h"
 
 namespace kvstrata {
@@ -42,6 +43,7 @@ void ObjectStore::set_pool(PoolId id, const PoolSettings& settings,
                            std::shared_ptr<PoolUsage> usage, PoolStatistics* statistics) {
   size_t place = place_of(id);
   if (place >= partitions_.size()) partitions_.resize(place + 1);
+  if (next_retention_ == 0) next_retention_ = RetentionHandle::first_number(now_ms_);
   if (partitions_[place] == nullptr) {
     partitions_[place] = std::make_unique<Partition>(id, this, std::move(usage), statistics);
   }

@@ -144,6 +144,8 @@ class ObjectStore final : public RecordResolver {
   Status extend_retention(Partition& partition, uint64_t number, bool is_hard,
                           uint64_t ttl_ms) noexcept;
   Status release_retention(Partition& partition, uint64_t number, bool is_hard) noexcept;
+  // Where the retentions of all pools get their numbers.
+  uint64_t* next_retention() noexcept { return &next_retention_; }
 
   // The largest value that could ever be held.
   uint64_t value_bytes_max() const noexcept;
@@ -271,6 +273,7 @@ class ObjectStore final : public RecordResolver {
   uint32_t expire_turn_ = 0;
   uint64_t flushed_count_ = 0;  // In the indexes of all pools, to be removed.
   uint64_t claim_count_ = 0;    // Of retentions, in the tables of all pools.
+  uint64_t next_retention_ = 0;
 
   // Making room for an allocation that failed; see reclaim.cc.
   uint64_t needed_bytes_ = 0;

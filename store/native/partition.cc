@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/native/retention_handle.h"
-
 namespace kvstrata {
 
 Partition::Partition(PoolId id, ObjectStore* store, std::shared_ptr<PoolUsage> usage,
@@ -13,7 +11,7 @@ Partition::Partition(PoolId id, ObjectStore* store, std::shared_ptr<PoolUsage> u
       index(store),
       usage(std::move(usage)),
       statistics(statistics),
-      retentions(RetentionHandle::first_number(store->now_ms())),
+      retentions(store->next_retention()),
       store_(store),
       random_(0x9E3779B97F4A7C15u ^ (uint64_t{id} << 32)) {}
 

@@ -20,7 +20,7 @@ bool RetentionTable::claim(Location location, uint64_t end_ms, bool is_hard, uin
   auto present = retentions_.find(*number);
   bool joins = present != retentions_.end() && present->second.end_ms == end_ms &&
                present->second.is_hard == is_hard;
-  uint64_t chosen = joins ? *number : next_number_;
+  uint64_t chosen = joins ? *number : *next_number_;
   uint32_t index = *place == kNoPlace ? first_free_ : *place;
   try {
     if (!joins) endings_.emplace(end_ms, chosen);
@@ -34,7 +34,7 @@ bool RetentionTable::claim(Location location, uint64_t end_ms, bool is_hard, uin
     retentions_.erase(chosen);
     return false;
   }
-  if (!joins) ++next_number_;
+  if (!joins) ++*next_number_;
   Place& claimed = places_[index];
   if (*place == kNoPlace) {
     first_free_ = claimed.eviction_word;

@@ -42,8 +42,8 @@ class RetentionTable {
     std::vector<Claim> claims;
   };
 
-  // Retentions are numbered from there on; no number is used again.
-  explicit RetentionTable(uint64_t first_number) noexcept : next_number_(first_number) {}
+  // Retentions are numbered from there on, with others that count there; no number is used again.
+  explicit RetentionTable(uint64_t* next_number) noexcept : next_number_(next_number) {}
 
   // Adds a claim on the record at `location` to the retention `*number`, or to a new one if that is
   // 0, or ends at another time or is not of this kind. `*place` is the record's, or kNoPlace. False
@@ -85,7 +85,7 @@ class RetentionTable {
   uint32_t hand_ = 0;  // Where `next_soft` looks next.
   uint64_t record_count_ = 0;
   uint64_t claim_count_ = 0;
-  uint64_t next_number_;
+  uint64_t* next_number_;
   Retentions retentions_;                            // By number.
   std::set<std::pair<uint64_t, uint64_t>> endings_;  // End and number of each.
 };

@@ -115,7 +115,7 @@ class RetentionContract:
         store = opener.open(pool)
         store.put_many({f"{i}": content(MIB - 65_536, i) for i in range(5)})
         store.put("large", content(4 * MIB))
-        with pytest.raises(kvstrata.TooLargeError, match="'large'.*larger than .*retained_max"):
+        with pytest.raises(kvstrata.TooLargeError, match=r"'large'.*larger than .*retained_max"):
             store.retain_many(["0", "large"], 30, hard=True)
         with pytest.raises(kvstrata.BusyError, match=r"of 5 keys.*retained_max.*release some"):
             store.retain_many([f"{i}" for i in range(5)], 30, hard=True)
@@ -154,7 +154,9 @@ class RetentionContract:
         pool = opener.make_pool()
         store = opener.open(pool)
         store.put("a", b"1")
-        before = {name: counter(opener, pool, name) for name in ("gets", "misses_absent", "get_hits")}
+        before = {
+            name: counter(opener, pool, name) for name in ("gets", "misses_absent", "get_hits")
+        }
         store.retain_many(["a", "absent"], 30).release()
         assert before == {name: counter(opener, pool, name) for name in before}
 

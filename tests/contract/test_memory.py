@@ -238,4 +238,4 @@ def test_a_hard_retention_ends_with_its_time(start: Start) -> None:
     store.put_many((key, content(MIB)) for key in kept)
     store.retain_many(kept, 2, hard=True)
     store.put("large", content(30 * MIB))  # Waits for that.
-    assert counters(store)["retained_bytes_hard"] == 0
+    wait_until(lambda: counters(store)["retained_bytes_hard"] == 0, "all shards look")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 import kvstrata
-from kvstrata import LocalStore, Store
+from kvstrata import LocalStore, Retention, Store
 from kvstrata.store import limits
 from tests.contract.contents import content, wait_until
 
@@ -87,6 +87,10 @@ class StoreMachine(RuleBasedStateMachine):
 
 class DictMachine(StoreMachine):
     """Nothing is evicted, so store and dict are equal at all times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.retentions: list[Retention] = []
 
     @rule(key=keys, drawn=values, ttl=st.sampled_from([None, LONG_S]))
     def put(self, key: bytes, drawn: Value, ttl: float | None) -> None:
@@ -176,6 +180,20 @@ class DictMachine(StoreMachine):
         assert self.store.expire(key, 0.001) == (self.model.pop(key, None) is not None)
         wait_until(lambda: not self.store.exists(key), "the object expires")
 
+    @rule(asked=st.lists(keys, max_size=8), hard=st.booleans())
+    def retain(self, asked: list[bytes], hard: bool) -> None:
+        retention = self.store.retain_many(asked, LONG_S, hard)
+        here = [key in self.model for key in asked]
+        assert retention.outcomes == ["retained" if found else "absent" for found in here]
+        assert retention.extend(LONG_S) == any(here)
+        self.retentions.append(retention)
+
+    @rule()
+    def release(self) -> None:
+        if self.retentions:
+            retention = self.retentions.pop()
+            assert retention.release() == ("retained" in retention.outcomes)
+
     @rule(prefix=st.sampled_from([b"", b"a", b"{tag}", b"none"]))
     def scan(self, prefix: bytes) -> None:
         met = dict(self.store.scan(prefix))
@@ -194,11 +212,17 @@ class DictMachine(StoreMachine):
 class EvictingMachine(StoreMachine):
     """Larger than its quota: a value may be gone, but never wrong, and each loss is counted."""
 
-    settings: ClassVar[dict[str, object]] = {"quota": "4MiB", "eviction": "lru"}
+    settings: ClassVar[dict[str, object]] = {
+        "quota": "4MiB",
+        "eviction": "lru",
+        "retained_max": "256KiB",
+    }
 
     def __init__(self) -> None:
         super().__init__()
         self.lost = 0
+        self.hard: set[bytes] = set()  # Retained so: never lost.
+        self.retention: Retention | None = None
         self.evictions_before = self.counters()["evictions"]
 
     def counters(self) -> dict[str, int]:
@@ -208,17 +232,45 @@ class EvictingMachine(StoreMachine):
     def found(self, key: bytes, value: bytes | None) -> None:
         expected = self.model.get(key)
         if value is None and expected is not None:
-            del self.model[key]
-            self.lost += 1
+            self.lose(key)
         else:
             assert value == expected
+
+    def lose(self, key: bytes) -> None:
+        assert key not in self.hard
+        del self.model[key]
+        self.lost += 1
+
+    @rule(asked=st.sets(st.integers(0, 30), max_size=8), hard=st.booleans())
+    def retain(self, asked: set[int], hard: bool) -> None:
+        self.release()
+        keys = [b"%d" % number for number in asked]
+        try:
+            self.retention = self.store.retain_many(keys, LONG_S, hard)
+        except (kvstrata.BusyError, kvstrata.TooLargeError):
+            assert hard
+            assert sum(len(self.model.get(key, b"")) for key in keys) > 200 << 10
+            return
+        for key, outcome in zip(keys, self.retention.outcomes, strict=True):
+            if outcome == "absent" and key in self.model:
+                self.lose(key)
+            if outcome == "retained" and hard:
+                self.hard.add(key)
+
+    @rule()
+    def release(self) -> None:
+        self.hard.clear()
+        if self.retention is not None:
+            self.retention.release()
+            self.retention = None
 
     @rule(number=st.integers(0, 30), drawn=values)
     def put(self, number: int, drawn: Value) -> None:
         key, value = b"%d" % number, drawn.bytes
         outcome = self.store.put(key, value).outcome
-        if outcome == "created" and self.model.pop(key, None) is not None:
-            self.lost += 1
+        if outcome == "created" and key in self.model:
+            self.lose(key)
+        self.hard.discard(key)
         assert outcome == ("replaced" if key in self.model else "created")
         self.model[key] = value
 
@@ -240,22 +292,25 @@ class EvictingMachine(StoreMachine):
             total = self.store.append(key, value, length)
         except kvstrata.MismatchError:  # It had been evicted, or was while room was made.
             assert length > 0
+            self.lose(key)
             assert self.store.append(key, b"", 0) == 0
             self.model[key] = b""
-            self.lost += 1
         except kvstrata.TooLargeError:
             assert length + len(value) > 3 << 20
         else:
             assert total == length + len(value)
             # At 0 it may have met an empty object or none any more: the outcome is the same.
             self.model[key] = self.model.get(key, b"") + value
+            self.hard.discard(key)
 
     @rule(number=st.integers(0, 30))
     def delete(self, number: int) -> None:
         key = b"%d" % number
         was_there = self.store.delete(key)
-        if self.model.pop(key, None) is not None and not was_there:
-            self.lost += 1
+        if key in self.model and not was_there:
+            self.lose(key)
+        self.model.pop(key, None)
+        self.hard.discard(key)
 
     @invariant()
     def every_loss_is_counted(self) -> None:

@@ -303,12 +303,14 @@ TEST_CASE("absent keys are retained by nobody, and a dropped pool takes its rete
   CHECK(retain(store, pool, "absent", false, &number) == Status::NotFound);
   CHECK(number == 0);
   CHECK(pool.usage->retention_claims.load() == 0);
-  put_retained(store, pool, "k", 100, 1000, true);
+  number = put_retained(store, pool, "k", 100, 1000, true);
   store.store.drop_pool(0);
   while (store.store.maintain()) continue;
   store.check_empty();
   Partition& next = store.add_pool(limits::kPoolCountMax, EvictionKind::Lru);
-  CHECK(put_retained(store, next, "k", 1, 10, false) != 0);
+  uint64_t later = put_retained(store, next, "k", 1, 10, false);
+  CHECK(later > number);
+  CHECK(store.store.release_retention(next, number, true) == Status::NotFound);
   store.store.set_clock(store.store.now_ms() + kTtlMs);
   store.store.maintain();
   CHECK(next.usage->retention_claims.load() == 0);

@@ -34,7 +34,8 @@ std::vector<Location> end_until(RetentionTable& table, uint64_t now_ms) {
 }  // namespace
 
 TEST_CASE("a retention ends with its time, and its record with the last of them") {
-  RetentionTable table(5);
+  uint64_t numbers = 5;
+  RetentionTable table(&numbers);
   uint64_t first = 0;
   uint64_t second = 0;
   uint32_t place = kNone;
@@ -54,7 +55,8 @@ TEST_CASE("a retention ends with its time, and its record with the last of them"
 }
 
 TEST_CASE("keys join a retention only if they end with it and are of its kind") {
-  RetentionTable table(1);
+  uint64_t numbers = 1;
+  RetentionTable table(&numbers);
   uint64_t number = 0;
   uint32_t places[4] = {kNone, kNone, kNone, kNone};
   REQUIRE(table.claim(8, 100, false, &number, &places[0]));
@@ -69,7 +71,8 @@ TEST_CASE("keys join a retention only if they end with it and are of its kind") 
 }
 
 TEST_CASE("one record named twice in a retention has two claims, which end together") {
-  RetentionTable table(1);
+  uint64_t numbers = 1;
+  RetentionTable table(&numbers);
   uint64_t number = 0;
   uint32_t place = kNone;
   REQUIRE(table.claim(8, 100, true, &number, &place));
@@ -80,7 +83,8 @@ TEST_CASE("one record named twice in a retention has two claims, which end toget
 }
 
 TEST_CASE("extending only ever prolongs, and releasing ends at once, each by number and kind") {
-  RetentionTable table(1);
+  uint64_t numbers = 1;
+  RetentionTable table(&numbers);
   uint64_t number = 0;
   uint32_t place = kNone;
   REQUIRE(table.claim(8, 100, false, &number, &place));
@@ -100,7 +104,8 @@ TEST_CASE("extending only ever prolongs, and releasing ends at once, each by num
 }
 
 TEST_CASE("claims on a record that has gone are void, though another has its place") {
-  RetentionTable table(1);
+  uint64_t numbers = 1;
+  RetentionTable table(&numbers);
   uint64_t first = 0;
   uint64_t second = 0;
   uint32_t place = kNone;
@@ -117,7 +122,8 @@ TEST_CASE("claims on a record that has gone are void, though another has its pla
 }
 
 TEST_CASE("soft records come in turn, and are found among many others in the end") {
-  RetentionTable table(1);
+  uint64_t numbers = 1;
+  RetentionTable table(&numbers);
   std::map<Location, uint32_t> places;
   for (Location location = 8; location <= 8 * 1000; location += 8) {
     uint64_t number = 0;
@@ -145,7 +151,8 @@ TEST_CASE("random retentions agree with a list of them") {
     std::vector<Location> locations;
   };
   std::mt19937_64 random(3);
-  RetentionTable table(1);
+  uint64_t numbers = 1;
+  RetentionTable table(&numbers);
   std::map<uint64_t, Expected> model;
   std::map<Location, uint32_t> places;
   uint64_t now_ms = 0;

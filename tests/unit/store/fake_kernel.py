@@ -3,6 +3,7 @@
 For what a real node does not do when asked to: break at a chosen moment, be busy, stay silent.
 """
 
+import itertools
 import os
 import socket
 from collections import deque
@@ -24,7 +25,7 @@ CHUNK_BYTES = 1_000
 
 TAKEN_OVER = (
     *("Get", "GetMany", "FileSource", "Put", "PutMany"),
-    *("KeysOnly", "Stat", "Scan", "Admin"),
+    *("KeysOnly", "Retain", "Stat", "Scan", "Admin"),
 )
 
 
@@ -38,6 +39,8 @@ class FakeNode:
 
     objects: dict[bytes, tuple[bytes, bytes]] = field(default_factory=dict)
     versions: dict[bytes, int] = field(default_factory=dict)
+    retentions: set[bytes] = field(default_factory=set)  # Handles.
+    refused: dict[bytes, int] = field(default_factory=dict)  # Status of keys not to be retained.
     faults: deque[int | str] = field(default_factory=deque)
     refusals: deque[int] = field(default_factory=deque)
     connections: list["FakeConnection"] = field(default_factory=list)
@@ -330,6 +333,11 @@ class KeysOnly(FakeOperation):
         self.opcode, self.keys, self.ttl_ms = opcode, as_bytes(keys), ttl_ms
 
     def perform_one(self, node: FakeNode, _index: int, key: bytes, /) -> int:
+        if self.opcode in (65, 66):
+            known = key in node.retentions
+            if self.opcode == 65:
+                node.retentions.discard(key)
+            return 0 if known else 1
         exists = key in node.objects
         if self.opcode == 18:
             node.objects.pop(key, None)
@@ -342,6 +350,27 @@ class KeysOnly(FakeOperation):
     @property
     def prefix_length(self) -> int:
         return next((i for i, status in enumerate(self.statuses) if status), len(self.keys))
+
+
+class Retain(FakeOperation):
+    """All keys of an operation get one handle, and each operation another."""
+
+    _handles = itertools.count(7)
+
+    def __init__(self, keys: Sequence[bytes | str], *, ttl_ms: int, hard: bool) -> None:
+        super().__init__()
+        self.keys, self.ttl_ms, self.hard = as_bytes(keys), ttl_ms, hard
+        self.handles = [0] * len(self.keys)
+        self._handle = next(self._handles)
+
+    def perform_one(self, node: FakeNode, index: int, key: bytes, /) -> int:
+        if key not in node.objects:
+            return 1
+        if key in node.refused:
+            return node.refused[key]
+        node.retentions.add(self._handle.to_bytes(8, "little"))
+        self.handles[index] = self._handle
+        return 0
 
 
 class Stat(Single):

@@ -16,6 +16,7 @@ from kvstrata.store.client import Store
 from kvstrata.store.dialer import Dialer
 from kvstrata.store.errors import TimeoutError, UnavailableError, UsageError
 from kvstrata.store.results import KeyInfo, Outcome
+from kvstrata.store.retention import AsyncRetention, Retention
 from tests.unit.store.fake_kernel import BUSY, CLOSED, FakeNode
 
 
@@ -39,7 +40,17 @@ def test_is_called_as_the_blocking_store_is() -> None:
     del blocking["open"]  # asyncio has no protocol for files.
     scan = inspect.signature(Store.scan)
     blocking["scan"] = scan.replace(return_annotation=AsyncIterator[KeyInfo])
+    retain_many = inspect.signature(Store.retain_many)
+    blocking["retain_many"] = retain_many.replace(return_annotation=AsyncRetention)
     assert public(kvstrata.AsyncStore) == blocking
+
+
+def test_its_retention_is_called_as_the_blocking_one_is() -> None:
+    assert public(AsyncRetention).keys() == public(Retention).keys()
+    for name, member in public(Retention).items():
+        assert public(AsyncRetention)[name] == member
+        described = inspect.getdoc(getattr(AsyncRetention, name))
+        assert described == f"See `Retention.{name}`."
 
 
 def test_connects_as_the_blocking_store_does() -> None:

@@ -39,7 +39,8 @@ struct RespWatch {
 class RespCall final : public Errand {
  public:
   struct Part {
-    const RespCommand* command = nullptr;  // Null: replies that the connection's shard made at once.
+    const RespCommand* command =
+        nullptr;  // Null: replies that the connection's shard made at once.
     uint32_t shard = 0;
     uint32_t first_argument = 0;  // Of the call's.
     uint32_t argument_count = 0;
@@ -99,7 +100,7 @@ class RespCall final : public Errand {
   uint64_t value_bytes = 0;    // Of a value that streams in.
   std::vector<Part> parts;
   std::vector<RespWatch> watches;  // Of a transaction, whose commands are the parts.
-  RespCall* next = nullptr;  // In the order of the replies.
+  RespCall* next = nullptr;        // In the order of the replies.
 
  private:
   OutputQueue& replies_of(const Part& part) noexcept {

@@ -302,7 +302,8 @@ void Session::end_output() {
 
 // After a pause: what came before it was kept.
 void Session::resume() {
-  if (!closed_ && !broken_ && !input_.empty() && !(protocol_ && protocol_->is_paused())) consume_input();
+  if (!closed_ && !broken_ && !input_.empty() && !(protocol_ && protocol_->is_paused()))
+    consume_input();
 }
 
 void Session::on_hang_up() {

@@ -45,7 +45,7 @@ uint16_t key_slot(Bytes key) noexcept {
   Bytes rest = as_bytes(hashed_part(as_text(key)));
   auto byte = [&rest](size_t index) { return static_cast<uint32_t>(rest[index]); };
   for (; rest.size() >= kStepBytes; rest = rest.subspan(kStepBytes)) {
-    crc = kCrc16[3][(crc >> 8) ^ byte(0)] ^ uint32_t{kCrc16[2][(crc & 0xff) ^ byte(1)]} ^
+    crc = kCrc16[3][(crc >> 8) ^ byte(0)] ^ uint32_t { kCrc16[2][(crc & 0xff) ^ byte(1)] } ^
           kCrc16[1][byte(2)] ^ kCrc16[0][byte(3)];
   }
   for (; !rest.empty(); rest = rest.subspan(1)) {

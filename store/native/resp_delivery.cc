@@ -125,6 +125,7 @@ void RespProtocol::work_done(const Work& work) {
 // Its parts are done.
 void RespProtocol::finish(RespCall* call) {
   session_->await_no_more(call);
+  if (awaited_ == call) awaited_ = nullptr;
   if (call->is(RespCommandId::Exec)) run_parts_of_connection(call);
   call->done = true;
   if (session_->closed()) {
@@ -132,7 +133,6 @@ void RespProtocol::finish(RespCall* call) {
     return;
   }
   if (call->is(RespCommandId::Watch)) {
-    is_asking_ = false;
     std::ranges::move(call->watches, std::back_inserter(transaction_->watches));
   }
   deliver();
@@ -204,14 +204,13 @@ void RespProtocol::run_in_python(const Invocation& invocation) {
     return;
   }
   call->pending = 1;
-  is_asking_ = true;
+  awaited_ = call;
 }
 
 void RespProtocol::on_admin_done(Errand* errand, Status status, Bytes payload) {
   auto* call = static_cast<RespCall*>(errand);
   OutputQueue& reply = call->replies_made_at_once();
   call->pending = 0;
-  is_asking_ = false;
   if (status == Status::Ok) {
     reply.bytes()->append(payload);
   } else {

@@ -61,7 +61,8 @@ RespProtocol::RespProtocol(Session* session) : session_(session), shard_(&sessio
 RespProtocol::~RespProtocol() = default;
 
 bool RespProtocol::is_paused() const noexcept {
-  return is_asking_ || call_count_ >= kRespCallsMax || (stream_ != nullptr && stream_->waits);
+  return awaited_ != nullptr || call_count_ >= kRespCallsMax ||
+         (stream_ != nullptr && stream_->waits);
 }
 
 size_t RespProtocol::consume(Bytes bytes) {

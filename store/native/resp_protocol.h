@@ -136,7 +136,6 @@ class RespProtocol final : public Protocol {
   Replies replies_ = Replies::On;
   bool authenticated_ = false;
   bool touches_ = true;
-  bool is_asking_ = false;  // Waits for a call before it can go on.
   RespCommandId last_command_ = RespCommandId::None;
   uint64_t command_count_ = 0;
   std::string pool_name_;
@@ -146,6 +145,7 @@ class RespProtocol final : public Protocol {
   RespCall* first_ = nullptr;                 // Calls in the order of their replies.
   RespCall* last_ = nullptr;
   RespCall* gathered_ = nullptr;       // The last of them, while more commands may join it.
+  const RespCall* awaited_ = nullptr;  // Nothing goes on before it is home.
   OutputQueue* reply_sink_ = nullptr;  // Of the command that is carried out, if not the output.
 };
 

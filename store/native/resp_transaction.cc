@@ -98,7 +98,7 @@ void RespProtocol::exec() {
   call->pool = pool_;
   for (RespCall::Part& part : call->parts) {
     part.shard = owner;
-    is_asking_ = is_asking_ || part.is_of_connection;
+    if (part.is_of_connection) awaited_ = call;
   }
   call->replies_of_shard(owner);
   end_transaction();
@@ -111,7 +111,6 @@ void RespProtocol::exec() {
 
 // The commands of a transaction that are the connection's, once the others were carried out.
 void RespProtocol::run_parts_of_connection(RespCall* call) {
-  is_asking_ = false;
   if (call->is_refused) return;
   for (RespCall::Part& part : call->parts) {
     if (!part.is_of_connection || part.done) continue;
@@ -126,8 +125,12 @@ void RespProtocol::watch(const Invocation& invocation) {
   if (!keys_are_sound(invocation)) return;
   if (transaction_ == nullptr) transaction_ = std::make_unique<Transaction>();
   if (!joins_transaction(invocation)) return;
-  is_asking_ = true;
-  run_as_call(invocation, transaction_->shard, 0);
+  RespCall* call = new_call(&invocation.command);
+  call->add_part(&invocation.command, transaction_->shard);
+  call->add_arguments(invocation.arguments);
+  enqueue(call);
+  awaited_ = call;
+  send(call);
 }
 
 void RespProtocol::unwatch() {

@@ -69,6 +69,37 @@ def test_who_ends_the_sending_side_within_a_transaction_is_gone(node: AttackedNo
     wait_until(lambda: node.counters()["connections_open"] == 0, 5, "closed")
 
 
+@pytest.mark.parametrize(
+    ("last", "answer"),
+    [
+        (b"QUIT\r\nPING\r\n", b"+OK\r\n"),
+        (b"*1\r\nlie\r\n", b"-ERR Protocol error: expected '$', got 'l'\r\n"),
+    ],
+    ids=["quits", "lies"],
+)
+def test_who_ends_the_conversation_gets_all_replies(
+    node: AttackedNode, last: bytes, answer: bytes
+) -> None:
+    """Those too that other shards are still making: the node's end of the stream waits for them."""
+    for count in (1, 20, 300):
+        lines = b"".join(b"SET key%d value\r\n" % number for number in range(count))
+        with socket.create_connection(("127.0.0.1", node.port), timeout=10) as peer:
+            peer.sendall(lines + last)
+            said = bytearray()
+            while part := peer.recv(1 << 16):
+                said += part
+        assert bytes(said) == b"+OK\r\n" * count + answer
+
+
+def test_transactions_that_follow_each_other_closely(node: AttackedNode) -> None:
+    """What one waits for is not what the one before it brings home."""
+    for number in range(20):
+        watch = b"WATCH key%d\r\n" % number
+        once = b"MULTI\r\nGET key%d\r\nEXEC\r\n%sMULTI\r\nDISCARD\r\n" % (number, watch)
+        answers = b"+OK\r\n+QUEUED\r\n*1\r\n$-1\r\n+OK\r\n+OK\r\n+OK\r\n"
+        assert attack(node.port, once * 50) == answers * 50
+
+
 def vanish(peer: socket.socket) -> None:
     """Close with a reset instead of an orderly end."""
     peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -46,21 +46,39 @@ class Model {
  public:
   explicit Model(uint64_t seed) : random_(seed) {}
 
-  void add() {
+  void add() { add(&queue_); }
+  void add(OutputQueue* queue) {
     if (random_() % 2 == 0) {
       Value bytes = make_value(random_() % 300, random_());
-      queue_.bytes()->append(bytes);
+      queue->bytes()->append(bytes);
       expected_.insert(expected_.end(), bytes.begin(), bytes.end());
       return;
     }
     extents_.push_back(make_value(1 + random_() % (random_() % 4 == 0 ? 20'000 : 50), random_()));
     const Value& data = extents_.back();
     uint64_t number = extents_.size();
-    queue_.add_piece(data.data(),
+    queue->add_piece(data.data(),
                      {{number * limits::kPageBytes, limits::kPageBytes}, 0, data.size()},
                      static_cast<uint32_t>(number % 3));
     expected_.insert(expected_.end(), data.begin(), data.end());
     ends_[number] = expected_.size();
+  }
+
+  // Written elsewhere, and moved here in steps.
+  void add_from_another() {
+    OutputQueue other;
+    std::vector<OutputQueue::Mark> marks;
+    for (uint64_t count = random_() % 10; count > 0; --count) {
+      add(&other);
+      marks.push_back(other.end());
+    }
+    for (const OutputQueue::Mark& mark : marks) {
+      if (random_() % 2 == 0) queue_.append(&other, mark);
+    }
+    queue_.append(&other);
+    REQUIRE(other.empty());
+    REQUIRE(other.pinned_bytes() == 0);
+    REQUIRE(other.bytes()->size() == 0);
   }
 
   void send() {
@@ -146,13 +164,14 @@ TEST_CASE("bytes and extents go out in order whatever the kernel takes at a time
     Model model(seed);
     std::mt19937_64 random(seed);
     for (uint32_t step = 0; step < 400; ++step) {
-      uint32_t dice = random() % 5;
+      uint32_t dice = random() % 6;
       if (dice == 0) {
         for (uint32_t i = random() % 80; i > 0; --i) model.add();
       }
+      if (dice == 4) model.add_from_another();
       if (dice == 1) model.receive();
       if (dice == 2) model.send_batch();
-      if (dice >= 3) model.send();
+      if (dice == 3 || dice == 5) model.send();
     }
     if (seed % 4 == 0) {
       model.discard();

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <string>
 #include <vector>
 
 #include "store/native/slot.h"
@@ -11,6 +12,20 @@ TEST_CASE("slots are those of Valkey cluster") {
   CHECK(key_slot(as_bytes("")) == 0);
   CHECK(key_slot(as_bytes("foo")) == 12182);
   CHECK(key_slot(as_bytes("hello")) == 866);
+}
+
+TEST_CASE("keys of all lengths have the slots that the polynomial says") {
+  std::string key;
+  for (uint32_t length = 0; length < 100; ++length) {
+    uint32_t crc = 0;  // CRC16/XMODEM bit by bit.
+    for (char character : key) {
+      crc ^= static_cast<uint32_t>(static_cast<uint8_t>(character)) << 8;
+      for (int bit = 0; bit < 8; ++bit) crc = (crc << 1) ^ ((crc & 0x8000) != 0 ? 0x11021 : 0);
+    }
+    REQUIRE(key_slot(as_bytes(key)) == crc % limits::kSlotCount);
+    key.push_back(static_cast<char>('z' + 37 * length));
+    if (key.back() == '{') key.back() = '}';
+  }
 }
 
 TEST_CASE("a hash tag alone decides the slot") {

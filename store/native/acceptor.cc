@@ -48,6 +48,7 @@ Peer meet_tcp(const Socket& socket) {
 
 // Its peer has no name of its own, so it is called by the path that it came by.
 Peer meet_unix(const Socket& socket, const std::string& path) {
+  prepare_unix(socket);
   PeerCredentials credentials = peer_credentials(socket);
   return {path + ":" + std::to_string(credentials.pid), Transport::Unix, credentials.uid};
 }

@@ -23,6 +23,9 @@ namespace {
 
 constexpr int64_t kLockMsMax = 1000;  // Others hold it for the time of a few system calls.
 constexpr std::chrono::milliseconds kLockPause{5};
+// Unlike TCP's it does not grow by itself, and each time that it is full one side wakes the other.
+// The kernel gives what net.core.wmem_max allows.
+constexpr int kSendBufferBytes = 1 << 20;
 
 static_assert(limits::kUnixPathBytesMax + 1 == sizeof(sockaddr_un::sun_path));
 
@@ -121,6 +124,10 @@ PeerCredentials peer_credentials(const Socket& socket) noexcept {
   return {credentials.pid, credentials.uid};
 }
 
+void prepare_unix(const Socket& socket) noexcept {
+  setsockopt(socket.fd(), SOL_SOCKET, SO_SNDBUF, &kSendBufferBytes, sizeof kSendBufferBytes);
+}
+
 bool is_own_or_root(uid_t uid) noexcept { return uid == 0 || uid == ::geteuid(); }
 
 Status connect_unix(const std::string& path, Deadline deadline, Socket* socket,
@@ -138,6 +145,7 @@ Status connect_unix(const std::string& path, Deadline deadline, Socket* socket,
   } while (failed != 0 && errno == EINTR && !deadline.passed());
   if (failed == 0) {
     fcntl(opened.fd(), F_SETFL, O_NONBLOCK);
+    prepare_unix(opened);
     *socket = std::move(opened);
     return Status::Ok;
   }

@@ -20,6 +20,9 @@ struct PeerCredentials {
 };
 PeerCredentials peer_credentials(const Socket& socket) noexcept;
 
+// What connections that came by a UNIX socket are to have.
+void prepare_unix(const Socket& socket) noexcept;
+
 // Whether a secret may be shown to that user: it is root or this process's own.
 bool is_own_or_root(uid_t uid) noexcept;
 

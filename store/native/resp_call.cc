@@ -81,7 +81,7 @@ Status RespCall::perform(ObjectStore& store, Partition* partition, uint32_t shar
     for (size_t index = 1; index < keys.size(); ++index) {
       watches.push_back(watch_of(store, *partition, keys[index]));
     }
-    RespWriter(parts[0].reply.bytes(), version).simple_string("OK");
+    RespWriter(parts[0].reply.bytes(), version).ok();
     parts[0].done = true;
     return Status::Ok;
   }
@@ -204,7 +204,7 @@ void RespCall::join_parts(uint32_t shard_count) {
       } else if (join == RespJoin::Sum) {
         writer.integer(sum);
       } else {
-        writer.simple_string("OK");
+        writer.ok();
       }
       return;
     case RespJoin::AnyOne:

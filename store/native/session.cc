@@ -204,7 +204,7 @@ int64_t Session::receive(const std::array<iovec, 2>& vectors) {
 // Handles whole commands and data; returns how many bytes were used.
 size_t Session::consume(Bytes bytes) {
   size_t used = 0;
-  while (!closed_ && !broken_ && !closing_ && used < bytes.size()) {
+  while (takes_input() && used < bytes.size()) {
     if (used != 0 && shard_->input_was_long()) {
       shard_->continue_later(this);
       break;
@@ -214,7 +214,7 @@ size_t Session::consume(Bytes bytes) {
     if (count == 0) break;
     used += count;
   }
-  return closed_ || broken_ || closing_ ? bytes.size() : used;
+  return takes_input() ? used : bytes.size();
 }
 
 void Session::choose_protocol(std::byte first) {

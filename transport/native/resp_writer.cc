@@ -65,9 +65,7 @@ char* put_number_line(char* at, char mark, int64_t number) noexcept {
 
 }  // namespace
 
-char* RespWriter::room_for(size_t count) {
-  return reinterpret_cast<char*>(buffer_->extend(count));
-}
+char* RespWriter::room_for(size_t count) { return reinterpret_cast<char*>(buffer_->extend(count)); }
 
 void RespWriter::number_line(char mark, int64_t number) {
   size_t begin = buffer_->size();

@@ -69,7 +69,7 @@ Status RespCall::perform(ObjectStore& store, Partition* partition, uint32_t shar
     for (size_t index = 1; index < keys.size(); ++index) {
       watches.push_back(watch_of(store, *partition, keys[index]));
     }
-    RespWriter(replies_[shard].bytes(), version).simple_string("OK");
+    RespWriter(replies_[shard].bytes(), version).ok();
     end_reply(&parts[0]);
     parts[0].done = true;
     return Status::Ok;
@@ -290,7 +290,7 @@ void RespCall::join_parts(uint32_t shard_count, OutputQueue* output) {
       } else if (join == RespJoin::Sum) {
         writer.integer(sum);
       } else {
-        writer.simple_string("OK");
+        writer.ok();
       }
       return;
     case RespJoin::AnyOne:

@@ -1,5 +1,6 @@
 #include "store/native/resp_command.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -10,6 +11,24 @@ namespace kvstrata {
 namespace {
 
 constexpr size_t kWordBytes = sizeof(uint64_t);
+
+// Up to eight bytes as they lie in memory, and zeros behind them. A call to copy them would take
+// longer than all the rest of finding a command.
+uint64_t load_word(const char* from, size_t size) noexcept {
+  uint64_t word = 0;
+  uint32_t half = 0;
+  if (size >= kWordBytes) {
+    std::memcpy(&word, from, kWordBytes);
+  } else if (size >= sizeof half) {
+    std::memcpy(&half, from + size - sizeof half, sizeof half);
+    word = uint64_t{half} << 8 * (size - sizeof half);
+    std::memcpy(&half, from, sizeof half);
+    word |= half;
+  } else {
+    for (size_t at = 0; at < size; ++at) word |= uint64_t{static_cast<uint8_t>(from[at])} << 8 * at;
+  }
+  return word;
+}
 
 constexpr uint64_t every_byte(uint8_t byte) { return byte * 0x0101010101010101ULL; }
 
@@ -37,10 +56,9 @@ std::span<const RespCommand> resp_commands() noexcept {
 
 const RespCommand* find_resp_command(std::string_view name, RespCommandId container) noexcept {
   if (name.size() > 2 * kWordBytes) return nullptr;
-  uint64_t words[2] = {};
-  std::memcpy(words, name.data(), name.size());
-  uint64_t low = upper_case(words[0]);
-  uint64_t high = upper_case(words[1]);
+  size_t low_size = std::min(name.size(), kWordBytes);
+  uint64_t low = upper_case(load_word(name.data(), low_size));
+  uint64_t high = upper_case(load_word(name.data() + low_size, name.size() - low_size));
   const RespCommand& found = kRespCommands[kRespHashSlots[hash_slot(low, high, container)]];
   // The size as well: the empty slot has no name, and zeros behind a name leave the words as they
   // are.

@@ -57,7 +57,7 @@ void RespProtocol::run_now(const Invocation& invocation) {
       select(invocation);
       break;
     case RespCommandId::Quit:
-      reply_writer().simple_string("OK");
+      reply_writer().ok();
       session_->end_output();
       break;
     case RespCommandId::Reset:
@@ -81,7 +81,7 @@ void RespProtocol::run_now(const Invocation& invocation) {
     case RespCommandId::Asking:
     case RespCommandId::Readonly:
     case RespCommandId::Readwrite:
-      reply_writer().simple_string("OK");
+      reply_writer().ok();
       break;
     case RespCommandId::Command:
     case RespCommandId::CommandCount:
@@ -179,7 +179,7 @@ void RespProtocol::authenticate(const Invocation& invocation) {
     return;
   }
   if (take_pool(pool, std::string(invocation.text(size - 1)))) {
-    reply_writer().simple_string("OK");
+    reply_writer().ok();
   } else {
     reply_error(kWrongPassword);
   }
@@ -212,7 +212,7 @@ void RespProtocol::select(const Invocation& invocation) {
   } else if (number != 0) {
     reply_error("ERR DB index is out of range");
   } else {
-    reply_writer().simple_string("OK");
+    reply_writer().ok();
   }
 }
 
@@ -279,7 +279,7 @@ void RespProtocol::client(const Invocation& invocation) {
       }
     }
   }
-  reply_writer().simple_string("OK");
+  reply_writer().ok();
 }
 
 void RespProtocol::set_client_info(const Invocation& invocation) {
@@ -295,14 +295,14 @@ void RespProtocol::set_client_info(const Invocation& invocation) {
   }
   RespClient& details = client_details();
   (is_name ? details.library_name : details.library_version) = invocation.text(3);
-  reply_writer().simple_string("OK");
+  reply_writer().ok();
 }
 
 void RespProtocol::set_replies(const Invocation& invocation) {
   std::string_view word = invocation.text(2);
   if (is_word(word, "ON")) {
     replies_ = Replies::On;
-    reply_writer().simple_string("OK");
+    reply_writer().ok();
   } else if (is_word(word, "OFF")) {
     replies_ = Replies::Off;
   } else if (is_word(word, "SKIP")) {

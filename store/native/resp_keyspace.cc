@@ -282,7 +282,7 @@ Status execute_keyspace(RespExecution& execution) {
     case RespCommandId::Flushdb:
     case RespCommandId::Flushall:
       execution.store.flush(execution.partition);
-      writer.simple_string("OK");
+      writer.ok();
       break;
     case RespCommandId::MemoryUsage:
       tell_memory(execution);

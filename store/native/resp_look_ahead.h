@@ -5,14 +5,15 @@
 #include <cstddef>
 
 #include "store/native/pool.h"
-#include "transport/native/bytes.h"
+#include "transport/native/resp_pipeline.h"
 
 namespace kvstrata {
 
 class Shard;
 
-// `commands` begins with one of a connection to `pool`. Looks at the first argument of the next few
-// that are there whole; returns how many bytes need no further look. Trusts nothing it reads.
-size_t look_ahead_resp(Shard& shard, PoolId pool, Bytes commands) noexcept;
+// For the first `count` commands of a connection to `pool`, whose keys are guessed to be their
+// first arguments.
+void look_ahead_resp(Shard& shard, PoolId pool, const RespPipeline& commands,
+                     size_t count) noexcept;
 
 }  // namespace kvstrata

@@ -72,7 +72,29 @@ size_t RespProtocol::consume(Bytes bytes) {
     session_->wait_for_room();
     return 0;
   }
-  if (looked_ahead_bytes_ == 0) looked_ahead_bytes_ = look_ahead_resp(*shard_, pool_, bytes);
+  bool may_be_plain = authenticated_ && reader_.is_between_requests();
+  size_t used = may_be_plain ? consume_pipeline(bytes) : 0;
+  return used != 0 ? used : consume_request(bytes);
+}
+
+// Whole, small commands, several in a row. Returns 0 if what is first is not one.
+size_t RespProtocol::consume_pipeline(Bytes bytes) {
+  RespPipeline pipeline;
+  size_t count = pipeline.read(bytes);
+  look_ahead_resp(*shard_, pool_, pipeline, count);
+  size_t used = 0;
+  for (size_t index = 0; index < count; ++index) {
+    bool may_go_on = index == 0 || (!is_paused() && authenticated_ && session_->takes_input() &&
+                                    session_->has_room() && !shard_->input_was_long());
+    if (!may_go_on) break;
+    start(pipeline.arguments(index));
+    used = pipeline.end(index);
+  }
+  return used;
+}
+
+// Whatever there is, as far as it has come.
+size_t RespProtocol::consume_request(Bytes bytes) {
   size_t used = 0;
   RespEvent event = reader_.read(bytes, &used);
   if (event == RespEvent::LargeArgument) {
@@ -90,7 +112,6 @@ size_t RespProtocol::consume(Bytes bytes) {
     session_->end_output();
     return bytes.size();
   }
-  looked_ahead_bytes_ -= std::min(used, looked_ahead_bytes_);
   bool ends_here = used == bytes.size() && reader_.held_bytes() > kReaderBytesKept;
   if (ends_here) reader_.release_memory();
   return used;
@@ -126,12 +147,15 @@ bool RespProtocol::is_in_transaction() const noexcept {
 }
 
 bool RespProtocol::admits(const RespCommand& command) {
+  uint32_t right = right_for(command);
+  bool is_plain = authenticated_ && transaction_ == nullptr && !shard_->stopping();
+  if (is_plain && (rights_ & right) == right) return true;
   std::string refusal;
   if (!authenticated_ && (command.flags & kRespFlagNoAuth) == 0) {
     refusal = "NOAUTH Authentication required.";
   } else if ((command.flags & kRespFlagNoMulti) != 0 && is_in_transaction()) {
     refusal = not_in_transaction(command);
-  } else if (uint32_t right = right_for(command); (rights_ & right) != right) {
+  } else if ((rights_ & right) != right) {
     refusal = "NOPERM User " + pool_name_ + " has no permissions to run the '" +
               std::string(command.name) + "' command";
   } else if (shard_->stopping()) {

@@ -52,6 +52,8 @@ class RespProtocol final : public Protocol {
   };
 
   // resp_protocol.cc: from bytes to commands, from replies to bytes.
+  size_t consume_pipeline(Bytes bytes);
+  size_t consume_request(Bytes bytes);
   void start(const RespArguments& arguments);
   const RespCommand* identify(const RespArguments& arguments);
   bool admits(const RespCommand& command);
@@ -130,8 +132,7 @@ class RespProtocol final : public Protocol {
   RespReader reader_;
   PoolId pool_ = 0;
   uint32_t rights_ = 0;
-  uint32_t call_count_ = 0;        // Commands of the calls in the list.
-  size_t looked_ahead_bytes_ = 0;  // Of what comes next, their keys were looked at.
+  uint32_t call_count_ = 0;  // Commands of the calls in the list.
   RespVersion version_ = RespVersion::Resp2;
   Replies replies_ = Replies::On;
   bool authenticated_ = false;

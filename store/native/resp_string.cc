@@ -125,12 +125,24 @@ Status set(RespExecution& execution, const SetOptions& options, Bytes key, Bytes
   if (options.replies_with_old) {
     reply->append(&old);
   } else {
-    writer.simple_string("OK");
+    writer.ok();
   }
   return Status::Ok;
 }
 
+// Without options, the value takes the place of whatever the key names, unseen.
+Status set_plainly(RespExecution& execution) {
+  bool stored = false;
+  Status status = store_value(execution, execution.arguments[1], execution.arguments[2],
+                              kExpiryOfPool, &stored);
+  if (stored) execution.writer().ok();
+  return status;
+}
+
 Status set(RespExecution& execution) {
+  if (execution.arguments.size() == 3 && !execution.partition.settings.immutable) {
+    return set_plainly(execution);
+  }
   SetOptions options;
   if (!read_set_options(execution, 3, &options)) {
     abandon_open(execution);
@@ -266,7 +278,7 @@ void set_many(RespExecution& execution) {
   if (only_absent) {
     execution.writer().integer(1);
   } else {
-    execution.writer().simple_string("OK");
+    execution.writer().ok();
   }
 }
 

@@ -24,7 +24,7 @@ void RespProtocol::multi() {
   if (transaction_ == nullptr) transaction_ = std::make_unique<Transaction>();
   transaction_->is_open = true;
   transaction_->call = new_call(find_resp_command("EXEC"));
-  reply_writer().simple_string("OK");
+  reply_writer().ok();
 }
 
 void RespProtocol::discard() {
@@ -33,7 +33,7 @@ void RespProtocol::discard() {
     return;
   }
   end_transaction();
-  reply_writer().simple_string("OK");
+  reply_writer().ok();
 }
 
 // False, and an error was written, where the keys are not of one slot, or of another shard than
@@ -135,7 +135,7 @@ void RespProtocol::watch(const Invocation& invocation) {
 
 void RespProtocol::unwatch() {
   end_transaction();
-  reply_writer().simple_string("OK");
+  reply_writer().ok();
 }
 
 void RespProtocol::break_transaction() noexcept {

@@ -163,7 +163,7 @@ int64_t Session::receive(std::span<const iovec> vectors) {
 // Handles whole commands and data; returns how many bytes were used.
 size_t Session::consume(Bytes bytes) {
   size_t used = 0;
-  while (!closed_ && !broken_ && !closing_ && used < bytes.size()) {
+  while (takes_input() && used < bytes.size()) {
     if (used != 0 && shard_->input_was_long()) {
       shard_->continue_later(this);
       break;
@@ -174,7 +174,7 @@ size_t Session::consume(Bytes bytes) {
     used += count;
   }
   if (protocol_ != nullptr && !closed_) protocol_->on_consumed();
-  return closed_ || broken_ || closing_ ? bytes.size() : used;
+  return takes_input() ? used : bytes.size();
 }
 
 void Session::choose_protocol(std::byte first) {

@@ -100,6 +100,8 @@ class Session {
   // The output is the last: input is dropped, and the connection closed once it was sent.
   void end_output();
   bool closing() const noexcept { return closing_; }
+  // What comes is of any use.
+  bool takes_input() const noexcept { return !closed_ && !broken_ && !closing_; }
   // Room in the output; where there is none, the protocol is told when there is some again.
   bool has_room() const noexcept;
   void wait_for_room() noexcept { output_full_ = true; }

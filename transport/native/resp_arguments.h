@@ -9,8 +9,8 @@ namespace kvstrata {
 
 // An argument by its place; what the place is counted from, its reader knows.
 struct RespPiece {
-  size_t offset = 0;
-  size_t length = 0;
+  size_t offset;
+  size_t length;
 };
 
 // Views of the arguments, the command's name first. Nothing is copied to make one.

@@ -44,6 +44,11 @@ class RespReader {
   // std::bad_alloc.
   RespEvent read(Bytes bytes, size_t* used);
 
+  // Nothing of a request was read yet.
+  bool is_between_requests() const noexcept {
+    return stage_ == Stage::Request && scanned_ == 0 && fault_ == nullptr;
+  }
+
   // Of the command; at LargeArgument, those before the large one. Valid until the next read() or
   // divert(), while the bytes given stay where they are.
   RespArguments arguments() const noexcept { return {pieces_, kept_count_, kept_.data(), input_}; }

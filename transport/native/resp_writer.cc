@@ -5,6 +5,7 @@
 #include <cassert>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <string>
 
 namespace kvstrata {
@@ -48,16 +49,32 @@ std::string format(double value) {
   return sign.append(lay_out(std::move(digits), exponent));
 }
 
+// Room for every number, and the end of the line.
+constexpr size_t kNumberLineBytesMax = 24;
+
+char* put_line_end(char* at) noexcept {
+  at[0] = '\r';
+  at[1] = '\n';
+  return at + kLineEnd.size();
+}
+
+char* put_number_line(char* at, char mark, int64_t number) noexcept {
+  *at = mark;
+  return put_line_end(std::to_chars(at + 1, at + kNumberLineBytesMax - 2, number).ptr);
+}
+
 }  // namespace
 
+char* RespWriter::room_for(size_t count) { return reinterpret_cast<char*>(buffer_->extend(count)); }
+
 void RespWriter::number_line(char mark, int64_t number) {
-  std::array<char, 24> line;  // Room for every number, and the end of the line.
-  line[0] = mark;
-  char* end = std::to_chars(line.data() + 1, line.data() + line.size() - 2, number).ptr;
-  *end++ = '\r';
-  *end++ = '\n';
-  append({line.data(), static_cast<size_t>(end - line.data())});
+  size_t begin = buffer_->size();
+  char* line = room_for(kNumberLineBytesMax);
+  char* end = put_number_line(line, mark, number);
+  buffer_->truncate(begin + static_cast<size_t>(end - line));
 }
+
+void RespWriter::ok() { append("+OK\r\n"); }
 
 void RespWriter::simple_string(std::string_view text) {
   assert(text.find_first_of(kLineEnd) == text.npos);
@@ -79,10 +96,14 @@ void RespWriter::error(std::string_view text) {
 
 void RespWriter::integer(int64_t value) { number_line(':', value); }
 
+// All of it in one piece of the buffer, which most replies are.
 void RespWriter::bulk_string(Bytes bytes) {
-  begin_bulk_string(bytes.size());
-  buffer_->append(bytes);
-  end_bulk_string();
+  size_t begin = buffer_->size();
+  char* line = room_for(kNumberLineBytesMax + bytes.size() + kLineEnd.size());
+  char* end = put_number_line(line, '$', static_cast<int64_t>(bytes.size()));
+  if (!bytes.empty()) std::memcpy(end, bytes.data(), bytes.size());
+  end = put_line_end(end + bytes.size());
+  buffer_->truncate(begin + static_cast<size_t>(end - line));
 }
 
 void RespWriter::begin_bulk_string(uint64_t length) {

@@ -16,6 +16,8 @@ class RespWriter {
   RespWriter(ByteBuffer* buffer, RespVersion version) noexcept
       : buffer_(buffer), version_(version) {}
 
+  // What most commands that change something answer.
+  void ok();
   // One line: `text` must not hold the end of one.
   void simple_string(std::string_view text);
   // `text` begins with its code: "ERR syntax error". What it quotes may hold ends of lines, which
@@ -43,6 +45,7 @@ class RespWriter {
 
  private:
   bool is_resp3() const noexcept { return version_ == RespVersion::Resp3; }
+  char* room_for(size_t count);
   void number_line(char mark, int64_t number);
   void append(std::string_view text) { buffer_->append(as_bytes(text)); }
 

@@ -1,9 +1,11 @@
 // A Valkey client's stream: whatever its cuts, and whether large arguments are taken out of it or
-// not, it holds the same commands and ends in the same fault.
+// not, it holds the same commands and ends in the same fault. What is read of it several commands
+// at a time is what is read one by one.
 //
 // The first byte is made of choices, the second says how the stream is cut.
 #include "tests/native/fuzz/input.h"
 #include "tests/native/transport/resp_owner.h"
+#include "transport/native/resp_pipeline.h"
 
 using namespace kvstrata;
 
@@ -25,6 +27,24 @@ RespOwner read_in_parts(Bytes stream, bool authenticated, bool diverts, size_t p
   return owner;
 }
 
+void check_pipeline(Bytes stream) {
+  RespPipeline pipeline;
+  size_t count = pipeline.read(stream);
+  if (count == 0) return;
+  RespOwner one_by_one({}, true, false);
+  one_by_one.feed(stream.first(pipeline.end(count - 1)));
+  require(one_by_one.commands.size() == count, "another number of commands in a pipeline");
+  require(one_by_one.unread_bytes() == 0, "a pipeline ends within a command");
+  for (size_t index = 0; index < count; ++index) {
+    RespArguments arguments = pipeline.arguments(index);
+    const RespOwner::Words& words = one_by_one.commands[index];
+    require(arguments.size() == words.size(), "another number of arguments in a pipeline");
+    for (size_t at = 0; at < words.size(); ++at) {
+      require(as_text(arguments[at]) == words[at], "another argument in a pipeline");
+    }
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -43,6 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         diverts || !whole.error.empty() || parts.unread_bytes() == whole.unread_bytes();
     require(same_rest, "another rest when cut");
   }
+  check_pipeline(stream);
   require(whole.reader().held_bytes() <= 64 * 1024, "more memory than the bytes can need");
   return 0;
 }

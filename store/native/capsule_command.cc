@@ -15,7 +15,9 @@ namespace kvstrata {
 namespace {
 
 // Reads are answered in runs of entries, so that a batch of any size pins only so much at a time.
+// What goes to regions is gone when it is copied, at the memory's pace, so that longer runs do.
 constexpr uint32_t kReadWindow = 32;
+constexpr uint32_t kReadWindowOfRegions = 128;
 // A completion's body ends soon after this, well below the protocol's limit.
 constexpr size_t kCompletionBytes = 512 * 1024;
 constexpr uint32_t kScanCountMax = 4096;
@@ -249,7 +251,8 @@ void CapsuleProtocol::run_windows(Command* command) {
       end(command);
       return;
     }
-    uint32_t step = opcode_reads(command->opcode) ? kReadWindow : command->task_count();
+    uint32_t window = regions_ == nullptr ? kReadWindow : kReadWindowOfRegions;
+    uint32_t step = opcode_reads(command->opcode) ? window : command->task_count();
     command->window_end = std::min(command->window_begin + step, command->task_count());
     uint64_t owners = 0;
     for (const Task& task : command->window()) {

@@ -52,7 +52,7 @@ class CapsuleProtocol final : public Protocol {
     Command* command;
     uint32_t task;
     bool goes_whole;
-    bool ready;  // All of it is there.
+    uint32_t copying;  // The number of the job that brings it; 0: all of it is there.
   };
   // A region that was removed while transfers use it; the command waits for them.
   struct LeavingRegion {
@@ -93,10 +93,11 @@ class CapsuleProtocol final : public Protocol {
   void change_regions(Command* command);
   void settle_leaving();
   bool copy_window(Command* command);
-  void copy_value();
+  void gather_value();
   bool lay_out_copy(const Command& command, Task* task, CopyJob* job);
+  void copy_gathered(Command* command);
   bool copy_now_or_start(std::shared_ptr<CopyJob> job, const Work& work);
-  void value_copied(const Work& work);
+  void values_copied(uint32_t job);
   bool keep_checksums(const PendingCommit& pending);
   void copy_done(const Work& work);
 
@@ -135,8 +136,10 @@ class CapsuleProtocol final : public Protocol {
   bool goes_whole_ = false;        // The value being received is collected in its task.
   uint64_t travelling_bytes_ = 0;  // Of values that were sent to their shards so.
   std::deque<PendingCommit> commits_;
-  IncomingValue value_;  // Being received or dropped.
-  uint32_t piece_ = 0;   // Index of its present piece in its checksums.
+  std::shared_ptr<CopyJob> gathered_;  // The next job; null while there is nothing for it.
+  uint32_t job_number_ = 1;            // Its number.
+  IncomingValue value_;                // Being received or dropped.
+  uint32_t piece_ = 0;                 // Index of its present piece in its checksums.
 };
 
 }  // namespace kvstrata

@@ -1,6 +1,7 @@
 // Values that go straight between the arena and a region: memory of the client that this node has
 // mapped. What takes long is copied by others than the shard's loop.
 #include <algorithm>
+#include <utility>
 
 #include "store/native/capsule_protocol.h"
 #include "store/native/node.h"
@@ -122,7 +123,7 @@ bool CapsuleProtocol::copy_now_or_start(std::shared_ptr<CopyJob> job, const Work
 void CapsuleProtocol::copy_done(const Work& work) {
   auto* command = static_cast<Command*>(work.errand);
   if (opcode_writes(command->opcode)) {
-    value_copied(work);
+    values_copied(work.part);
   } else if (answer_window(command)) {
     run_windows(command);
   }
@@ -130,22 +131,29 @@ void CapsuleProtocol::copy_done(const Work& work) {
   session_->end_copy();
 }
 
-// The next value of the write, whose memory is there or which is refused, lies in a region.
-void CapsuleProtocol::copy_value() {
+// The next value of the write, whose memory is there or which is refused, lies in a region. What a
+// command has of such values is copied by one job, as far as there is memory without waiting.
+void CapsuleProtocol::gather_value() {
   Command* command = write_;
   uint32_t index = command->receiving++;
   Task& task = command->tasks[index];
   if (task.status != Status::Ok) return;
-  auto job = std::make_shared<CopyJob>();
-  if (!lay_out_copy(*command, &task, job.get())) {
+  if (gathered_ == nullptr) gathered_ = std::make_shared<CopyJob>();
+  if (!lay_out_copy(*command, &task, gathered_.get())) {
     task.status = Status::Denied;
     abort_value(command, index);
     return;
   }
   ++command->pending;
-  commits_.push_back({command, index, goes_whole_, false});
-  Work work{command, index, Phase::Copy};
-  if (copy_now_or_start(std::move(job), work)) value_copied(work);
+  commits_.push_back({command, index, goes_whole_, job_number_});
+}
+
+void CapsuleProtocol::copy_gathered(Command* command) {
+  std::shared_ptr<CopyJob> job = std::exchange(gathered_, nullptr);
+  uint32_t number = job_number_;
+  job_number_ = std::max(job_number_ + 1, uint32_t{1});
+  if (job->pieces.empty()) return;
+  if (copy_now_or_start(std::move(job), {command, number, Phase::Copy})) values_copied(number);
 }
 
 bool CapsuleProtocol::lay_out_copy(const Command& command, Task* task, CopyJob* job) {
@@ -153,7 +161,7 @@ bool CapsuleProtocol::lay_out_copy(const Command& command, Task* task, CopyJob* 
   ClientRegions::Memory memory;
   MutableBytes source = regions_->find(detail.entry.descriptor, kRegionRead, &memory);
   if (source.empty()) return false;
-  job->kept.push_back(std::move(memory));
+  if (job->kept.empty() || job->kept.back() != memory) job->kept.push_back(std::move(memory));
   uint64_t at = base_of(command, *task);
   std::byte* checksum = detail.checksums.extend(
       piece_count(at, source.size(), limits::kChunkBytes) * sizeof(uint64_t));
@@ -176,14 +184,13 @@ bool CapsuleProtocol::lay_out_copy(const Command& command, Task* task, CopyJob* 
   return true;
 }
 
-void CapsuleProtocol::value_copied(const Work& work) {
-  auto pending = std::ranges::find_if(commits_, [&](const PendingCommit& each) {
-    return each.command == work.errand && each.task == work.part;
-  });
-  pending->ready = true;
-  if (!keep_checksums(*pending)) {
-    pending->command->tasks[work.part].status = Status::Corrupt;
-    abort_value(pending->command, work.part);
+void CapsuleProtocol::values_copied(uint32_t job) {
+  for (PendingCommit& pending : commits_) {
+    if (pending.copying != job) continue;
+    pending.copying = 0;
+    if (keep_checksums(pending)) continue;
+    pending.command->tasks[pending.task].status = Status::Corrupt;
+    abort_value(pending.command, pending.task);
   }
   commit_ready();
 }

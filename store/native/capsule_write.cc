@@ -32,13 +32,16 @@ bool CapsuleProtocol::may_go_whole(const Task& task) const noexcept {
 // Goes on with the write's next value, as far as possible without waiting.
 void CapsuleProtocol::next_value() {
   Command* command = write_;
-  while (command->receiving < command->task_count()) {
+  bool goes_on = true;
+  while (goes_on && command->receiving < command->task_count()) {
     Task& task = command->tasks[command->receiving];
     if (task.status == Status::Ok && shard_->now_ns() > command->deadline_ns) {
       task.status = Status::Deadline;
     }
-    if (!begin_value(task)) return;
+    goes_on = begin_value(task);
   }
+  if (gathered_ != nullptr) copy_gathered(command);
+  if (!goes_on) return;
   write_ = nullptr;
   state_ = State::Capsules;
   if (command->pending == 0) finish_write(command);
@@ -58,7 +61,7 @@ bool CapsuleProtocol::begin_value(Task& task) {
     --command->pending;
   }
   if (is_in_region(*command, task)) {
-    copy_value();
+    gather_value();
     return true;
   }
   receive_value(task);
@@ -146,15 +149,15 @@ void CapsuleProtocol::finish_value() {
                                     static_cast<uint32_t>(hashed.size() / sizeof(uint64_t))};
   }
   ++command->pending;
-  commits_.push_back({command, index, goes_whole_, true});
+  commits_.push_back({command, index, goes_whole_, 0});
   commit_ready();
 }
 
 // Makes values visible, in the order they were sent: one that is still copied holds up those
 // behind.
 void CapsuleProtocol::commit_ready() {
-  while (!commits_.empty() && commits_.front().ready) {
-    auto [command, index, goes_whole, ready] = commits_.front();
+  while (!commits_.empty() && commits_.front().copying == 0) {
+    auto [command, index, goes_whole, copying] = commits_.front();
     commits_.pop_front();
     --command->pending;
     Task& task = command->tasks[index];
@@ -193,7 +196,7 @@ void CapsuleProtocol::write_work_done(const Work& work) {
     if (session_->is_gone()) {
       abort_value(command, work.part);
     } else if (is_in_region(*command, task)) {
-      copy_value();
+      gather_value();
       next_value();
       session_->resume();
       return;

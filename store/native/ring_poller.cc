@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "store/native/ring_channel.h"
 #include "transport/native/spin.h"
 
 namespace kvstrata {

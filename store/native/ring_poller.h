@@ -2,12 +2,13 @@
 // load and no system call. All others sleep, and cost nothing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "store/native/ring_channel.h"
-
 namespace kvstrata {
+
+class RingChannel;
 
 class RingPoller {
  public:

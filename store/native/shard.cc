@@ -9,6 +9,7 @@
 #include <future>
 
 #include "store/native/node.h"
+#include "store/native/ring_channel.h"
 #include "store/native/socket_channel.h"
 #include "transport/native/spin.h"
 

@@ -6,9 +6,9 @@
 // have changed it.
 //
 // Sleep and doorbells: who is about to sleep says so in its line, then looks again; who has changed
-// something looks, afterwards, whether the other sleeps. A fence between the two on either side
-// lets one of them see the other in every order of events (tests/unit/transport/test_ring_model.py
-// tries them all).
+// something looks, afterwards, whether the other sleeps. Both stores are sequentially consistent,
+// and so seen before the look behind them is taken: one of the two sees the other in every order of
+// events (tests/unit/transport/test_ring_model.py tries them all).
 #pragma once
 
 #include <algorithm>
@@ -39,22 +39,18 @@ class RingEnd {
   bool broken() const noexcept { return broken_; }
 
   // Then look again before sleeping: what was done before this may have gone unnoticed.
-  void announce_sleep() noexcept {
-    own_->sleeps.store(1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  }
+  void announce_sleep() noexcept { own_->sleeps.store(1, std::memory_order_seq_cst); }
   void announce_awake() noexcept { own_->sleeps.store(0, std::memory_order_relaxed); }
 
  protected:
   // True if the other sleeps: it is to be woken, by this end alone.
   bool publish() noexcept {
-    own_->count.store(count_, std::memory_order_release);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    return peer_->sleeps.load(std::memory_order_relaxed) != 0;
+    own_->count.store(count_, std::memory_order_seq_cst);
+    return peer_->sleeps.load(std::memory_order_seq_cst) != 0;
   }
   bool claim_wake() noexcept { return peer_->sleeps.exchange(0, std::memory_order_relaxed) != 0; }
 
-  uint64_t peer_count() const noexcept { return peer_->count.load(std::memory_order_acquire); }
+  uint64_t peer_count() const noexcept { return peer_->count.load(std::memory_order_seq_cst); }
   // The memory from `count` on that lies in one piece.
   MutableBytes piece(uint64_t count) const noexcept {
     return memory_.subspan(count & (memory_.size() - 1));

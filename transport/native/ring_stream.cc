@@ -160,14 +160,15 @@ bool RingStream::may_sleep(bool receives, bool sends) noexcept {
 void RingStream::wake() noexcept {
   reader_.announce_awake();
   writer_.announce_awake();
-  while (hear(MSG_DONTWAIT)) continue;
+  while (hear(MSG_DONTWAIT) == Heard::Much) continue;
 }
 
+// A doorbell may have been for what was found before it came.
 ssize_t RingStream::receive_sleeping(std::span<const iovec> into) noexcept {
-  if (may_sleep(true, false)) {
-    hear(0);
-    reader_.announce_awake();
+  while (may_sleep(true, false)) {
+    if (hear(0) == Heard::Nothing) break;
   }
+  reader_.announce_awake();
   return receive(into);
 }
 
@@ -192,18 +193,20 @@ void RingStream::ring_doorbell() noexcept {
   [[maybe_unused]] auto sent = ::send(fd(), &any, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-// Takes doorbells, or a descriptor, off the socket. True if there may be more.
-bool RingStream::hear(int flags) noexcept {
+// Takes doorbells, or a descriptor, off the socket.
+RingStream::Heard RingStream::hear(int flags) noexcept {
   std::array<std::byte, kDoorbellsPerCall> doorbells;
   Socket descriptor;
   ssize_t count = receive_with_descriptor(socket_, doorbells, flags, &descriptor);
   if (count <= 0) {
     ended_ = ended_ || count == 0 || (errno != EAGAIN && errno != EINTR);
-    return false;
+    return Heard::Nothing;
   }
-  if (!descriptor) return count == static_cast<ssize_t>(doorbells.size());
-  if (descriptors_.size() < kDescriptorsMax) descriptors_.push_back(std::move(descriptor));
-  return true;
+  bool much = count == static_cast<ssize_t>(doorbells.size()) || descriptor;
+  if (descriptor && descriptors_.size() < kDescriptorsMax) {
+    descriptors_.push_back(std::move(descriptor));
+  }
+  return much ? Heard::Much : Heard::Something;
 }
 
 bool RingStream::share(Bytes words, bool with_memory) noexcept {
@@ -219,7 +222,7 @@ bool RingStream::send_descriptor(int descriptor) noexcept {
 }
 
 Socket RingStream::take_descriptor() noexcept {
-  while (descriptors_.empty() && hear(MSG_DONTWAIT)) continue;
+  while (descriptors_.empty() && hear(MSG_DONTWAIT) == Heard::Much) continue;
   if (descriptors_.empty()) return Socket();
   Socket first = std::move(descriptors_.front());
   descriptors_.pop_front();

@@ -48,7 +48,9 @@ class RingStream final : public Stream {
   Socket take_descriptor() noexcept;
 
  private:
-  bool hear(int flags) noexcept;
+  // What came over the socket: nothing, something, or as much as one call takes.
+  enum class Heard { Nothing, Something, Much };
+  Heard hear(int flags) noexcept;
   void ring_doorbell() noexcept;
 
   std::unique_ptr<SharedMemory> memory_;

@@ -26,7 +26,7 @@ msghdr message_of(std::span<const iovec> vectors) noexcept {
 
 // Calls that must not wait say so; those that may sleep are ended by this timeout.
 void Stream::let_sleep(int64_t milliseconds) noexcept {
-  timeval slice{0, milliseconds * 1000};
+  timeval slice{milliseconds / 1000, milliseconds % 1000 * 1000};
   ::setsockopt(fd(), SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice);
   int flags = ::fcntl(fd(), F_GETFL);
   ::fcntl(fd(), F_SETFL, flags & ~O_NONBLOCK);

@@ -227,6 +227,7 @@ COMPLETIONS: Final[dict[str, Completion]] = {
         credits=128,
     ),
     "add_region": Completion(wire.ADD_REGION, 17, [Outcome({"status": 0})], credits=128),
+    "remove_region": Completion(wire.REMOVE_REGION, 18, [Outcome({"status": 1})], credits=128),
     "admin": Completion(wire.ADMIN, 0xFFFFFFFF, [Outcome({"status": 0}, payload=b"\x80")]),
     "retain": Completion(
         wire.RETAIN,

@@ -85,7 +85,10 @@ class Retention(_Handles):
             Whether all of it was still there; False: it has ended, in part at least.
         """
         extending = self._extending(ttl)
-        return bool(self._handles) and all(self._run(extending, timeout))
+        if not self._handles:
+            return False
+        present = self._run(extending, timeout)
+        return all(present)
 
     def release(self, timeout: float | None = None) -> bool:
         """End it. Returns whether all of it was still there."""
@@ -116,7 +119,10 @@ class AsyncRetention(_Handles):
     async def extend(self, ttl: float, timeout: float | None = None) -> bool:
         """See `Retention.extend`."""
         extending = self._extending(ttl)
-        return bool(self._handles) and all(await self._run(extending, timeout))
+        if not self._handles:
+            return False
+        present = await self._run(extending, timeout)
+        return all(present)
 
     async def release(self, timeout: float | None = None) -> bool:
         """See `Retention.release`."""

@@ -58,9 +58,6 @@ class _Handles:
     def _releasing(self) -> Batch[_kernel.KeysOnly, bool]:
         return _on_handles("release", _OPCODE_RELEASE, self._handles, 0)
 
-    def _still_there(self, present: list[bool]) -> bool:
-        return bool(present) and all(present)
-
     def __repr__(self) -> str:
         count = self.outcomes.count(Retained.RETAINED)
         state = f"{count} of {len(self.outcomes)} keys" if self._handles else "released"
@@ -85,15 +82,21 @@ class Retention(_Handles):
         """Let it last for that many seconds from now, if that is longer than it would.
 
         Returns:
-            Whether it was still there; False: it has ended, in part at least.
+            Whether all of it was still there; False: it has ended, in part at least.
         """
-        return self._still_there(self._run(self._extending(ttl), timeout))
+        extending = self._extending(ttl)
+        if not self._handles:
+            return False
+        present = self._run(extending, timeout)
+        return all(present)
 
     def release(self, timeout: float | None = None) -> bool:
-        """End it. Returns whether it was still there."""
+        """End it. Returns whether all of it was still there."""
+        if not self._handles:
+            return False
         present = self._run(self._releasing(), timeout)
         self._handles.clear()
-        return self._still_there(present)
+        return all(present)
 
     def __enter__(self) -> Self:
         return self
@@ -115,13 +118,19 @@ class AsyncRetention(_Handles):
 
     async def extend(self, ttl: float, timeout: float | None = None) -> bool:
         """See `Retention.extend`."""
-        return self._still_there(await self._run(self._extending(ttl), timeout))
+        extending = self._extending(ttl)
+        if not self._handles:
+            return False
+        present = await self._run(extending, timeout)
+        return all(present)
 
     async def release(self, timeout: float | None = None) -> bool:
         """See `Retention.release`."""
+        if not self._handles:
+            return False
         present = await self._run(self._releasing(), timeout)
         self._handles.clear()
-        return self._still_there(present)
+        return all(present)
 
     async def __aenter__(self) -> Self:
         return self

@@ -130,7 +130,7 @@ class RetentionContract:
         store.put("a", b"1")
         most = limits.RETENTION_CLAIM_COUNT_MAX
         first = store.retain_many(["a"] * most, 30)
-        assert first.outcomes.count("retained") == most
+        assert set(first.outcomes) == {"retained"}
         second = store.retain_many(["a", "absent"], 30)
         assert second.outcomes == ["busy", "absent"]
         assert counter(opener, pool, "retain_refusals") > 0

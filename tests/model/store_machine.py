@@ -205,6 +205,7 @@ class DictMachine(StoreMachine):
 
     @rule()
     def connect_anew(self) -> None:
+        self.retentions.clear()  # They end with their time.
         self.store.close()
         self.store = self.connected()
 

@@ -49,7 +49,8 @@ def log_start(
         "memory": f"{format_size(config.node.memory)}"
         f" ({_origin(loaded, 'node.memory', 'half of what cgroup and host leave')}),"
         f" populated {'in full' if config.node.populate == 'full' else 'as it is used'}",
-        "huge pages": _huge_pages(memory["huge_pages"], wanted=config.node.huge_pages),
+        "huge pages": _huge_pages(memory["huge_pages"], wanted=config.node.huge_pages)
+        + f" ({_origin(loaded, 'node.huge_pages')})",
         "connections": _connections(node.config.connections_max, config.node.connections_max),
         "io": f"{chosen_io(config.node)} ({_origin(loaded, 'node.io')})",
         "spin": f"{config.node.spin * 1e6:g} us before a shard sleeps"
@@ -66,10 +67,8 @@ def _origin(loaded: LoadedConfig, name: str, default: str = "default") -> str:
     return default if origin == "default" else f"from {origin}"
 
 
-def _huge_pages(granted: str, *, wanted: bool) -> str:
-    if not wanted:
-        return "not asked for (node.huge_pages)"
-    if granted == "none":
+def _huge_pages(granted: str, *, wanted: str) -> str:
+    if granted == "none" and wanted != "off":
         return "none; kvstrata doctor tells how to get them"
     return granted
 

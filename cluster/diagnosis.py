@@ -164,21 +164,33 @@ def _memory(root: Path) -> Finding:
 
 
 def _huge_pages(root: Path) -> Iterator[Finding]:
-    pool = _number(root / "proc/sys/vm/nr_hugepages")
-    shmem = _selected(root / "sys/kernel/mm/transparent_hugepage/shmem_enabled")
-    if pool or shmem in ("always", "within_size", "advise", "force"):
-        found = f"{pool} reserved, transparent for shared memory: {shmem or 'unknown'}"
+    reserved = _number(root / "proc/sys/vm/nr_hugepages")
+    transparent = _selected(root / "sys/kernel/mm/transparent_hugepage/enabled")
+    found = f"{reserved} reserved; transparent ones: {transparent or 'not in this kernel'}"
+    if reserved or transparent in ("always", "madvise"):
         yield Finding("huge pages", State.GOOD, found)
-        return
-    yield Finding(
-        "huge pages",
-        State.LACKS,
-        f"none reserved; transparent ones for shared memory: {shmem or 'not in this kernel'}",
-        "large stores miss the TLB: reads of large values and look-ups slow down by some percent,"
-        " and a start takes longer",
-        "As root: echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled; or reserve"
-        " them: sysctl vm.nr_hugepages=<memory / 2 MiB>.",
-    )
+    else:
+        yield Finding(
+            "huge pages",
+            State.LACKS,
+            found,
+            "look-ups among millions of keys miss the TLB and cost up to twice the processor time;"
+            " a start takes longer",
+            "As root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled; or reserve them"
+            " for node.huge_pages=explicit: sysctl vm.nr_hugepages=<memory / 2 MiB>.",
+        )
+    shared = _selected(root / "sys/kernel/mm/transparent_hugepage/shmem_enabled")
+    if shared in ("always", "within_size", "advise", "force"):
+        yield Finding("huge pages of shared memory", State.GOOD, shared)
+    else:
+        yield Finding(
+            "huge pages of shared memory",
+            State.LACKS,
+            shared or "not in this kernel",
+            "values of pools that trust same-host readers lie in ordinary pages: reading large ones"
+            " in place is slower by some percent",
+            "As root: echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled.",
+        )
 
 
 def _locked_memory() -> Finding:

@@ -15,7 +15,7 @@ class MemoryStatus(BaseModel):
     total_bytes: int = Field(description="Memory for records and values.")
     used_bytes: int = Field(description="Of these, held by records and values.")
     populated_bytes: int = Field(description="Of these, touched, so that a put does not wait.")
-    huge_pages: str = Field(description="What the kernel granted: none, transparent or hugetlb.")
+    huge_pages: str = Field(description="What the kernel granted: none, transparent or explicit.")
 
 
 class ConnectionStatus(BaseModel):

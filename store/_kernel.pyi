@@ -307,7 +307,7 @@ class NodeOptions:
         shard_count: int,
         memory_bytes: int,
         populate_full: bool,
-        huge_pages: bool,
+        huge_pages: str,
         spin_us: int,
         uring: bool,
         credits: int,

@@ -108,8 +108,10 @@ class NodeConfig(_Section):
         default="used",
         description="Touch memory as it is used, or all of it at the start.",
     )
-    huge_pages: bool = Field(
-        default=True, description="Ask for huge pages; where there are none, ordinary ones serve."
+    huge_pages: Literal["auto", "off", "transparent", "explicit"] = Field(
+        default="auto",
+        description="For values and their index; explicit ones are those reserved in"
+        " vm.nr_hugepages. Auto takes what there is; transparent and explicit insist.",
     )
     spin: Duration = Field(
         default=100e-6,

@@ -29,7 +29,7 @@ def compare(plan: Plan) -> Iterator[Comparison]:
         fill_store(server.url(), plan.key_count)
         growth = _used_bytes(server) - at_start
         arena_used = server.arena_used_bytes()
-        arena_resident = server.resident_bytes()["shared"]
+        arena_resident = server.resident_bytes()["arena"]
     yield Comparison(
         bar="memory per key",
         work=f"{plan.key_count:,} keys",

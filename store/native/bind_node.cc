@@ -27,6 +27,15 @@ EvictionKind eviction_kind(const std::string& name) {
   throw nb::value_error(("eviction is 'lru', 's3fifo' or 'none', not '" + name + "'").c_str());
 }
 
+HugePages huge_pages(const std::string& name) {
+  if (name == "auto") return HugePages::Auto;
+  if (name == "off") return HugePages::Off;
+  if (name == "transparent") return HugePages::Transparent;
+  if (name == "explicit") return HugePages::Explicit;
+  throw nb::value_error(
+      ("huge_pages is 'auto', 'off', 'transparent' or 'explicit', not '" + name + "'").c_str());
+}
+
 PoolSettings make_pool(std::string name, bool immutable, const std::string& eviction,
                        uint64_t quota_bytes, uint64_t ttl_ms_default, uint64_t retained_bytes_max,
                        const std::vector<std::pair<std::string, uint32_t>>& secrets,
@@ -119,7 +128,7 @@ NodeOptions make_options(const nb::kwargs& arguments) {
   options.shard_count = nb::cast<uint32_t>(arguments["shard_count"]);
   options.memory_bytes = number("memory_bytes");
   options.populate_full = flag("populate_full");
-  options.huge_pages = flag("huge_pages");
+  options.huge_pages = huge_pages(text("huge_pages"));
   options.reactor = flag("uring") ? ReactorKind::Uring : ReactorKind::Epoll;
   options.spin_us = nb::cast<uint32_t>(arguments["spin_us"]);
   options.credits = nb::cast<uint32_t>(arguments["credits"]);

@@ -38,7 +38,8 @@ bool equal(std::span<const std::byte> left, std::span<const std::byte> right) {
 }  // namespace
 
 struct Index::State {
-  explicit State(const RecordResolver* resolver) : records(resolver) {}
+  State(const RecordResolver* resolver, IndexMemory* index_memory)
+      : records(resolver), memory(index_memory), directory(index_memory) {}
 
   bool may_split(const IndexTable& table) const;
   bool make_room(uint64_t hash);
@@ -49,11 +50,13 @@ struct Index::State {
   uint64_t collect(uint64_t cursor, uint32_t count, std::vector<Location>* locations) const;
 
   const RecordResolver* records;
+  IndexMemory* memory;
   IndexDirectory directory;
   uint64_t size = 0;
 };
 
-Index::Index(const RecordResolver* records) : state_(std::make_unique<State>(records)) {}
+Index::Index(const RecordResolver* records, IndexMemory* memory)
+    : state_(std::make_unique<State>(records, memory)) {}
 Index::~Index() = default;
 Index::Index(Index&&) noexcept = default;
 Index& Index::operator=(Index&&) noexcept = default;
@@ -161,8 +164,9 @@ bool Index::State::resize(uint64_t hash, uint32_t entry_count) {
   const Entries entries = allocate_entries(table.count());
   if (entries == nullptr) return false;
   table.copy_to(entries.get());
-  const IndexTable resized = IndexTable::build(
-      {entries.get(), table.count()}, IndexTable::home_count_for(entry_count), table.depth());
+  const IndexTable resized =
+      IndexTable::build({entries.get(), table.count()}, IndexTable::home_count_for(entry_count),
+                        table.depth(), *memory);
   if (!resized.valid()) return false;
   directory.resize(hash, resized);
   return true;
@@ -186,12 +190,13 @@ bool Index::State::split(uint64_t hash) {
     // Entries of one tag may differ in the new bit.
     if (!std::is_sorted(half.begin(), half.end())) std::sort(half.begin(), half.end());
   }
-  IndexTable low = IndexTable::build(low_entries, IndexTable::home_count_for(low_count), depth);
-  IndexTable high =
-      IndexTable::build(high_entries, IndexTable::home_count_for(count - low_count), depth);
+  IndexTable low =
+      IndexTable::build(low_entries, IndexTable::home_count_for(low_count), depth, *memory);
+  IndexTable high = IndexTable::build(high_entries, IndexTable::home_count_for(count - low_count),
+                                      depth, *memory);
   if (!low.valid() || !high.valid()) {
-    low.free();
-    high.free();
+    low.free(*memory);
+    high.free(*memory);
     return false;
   }
   directory.split(hash, low, high);
@@ -229,7 +234,7 @@ bool Index::State::merge(uint64_t hash) {
     entries[i] = make_slot(tag_of(entries[i]) >> 1 | side, location_of(entries[i]));
   }
   const IndexTable merged =
-      IndexTable::build({entries.get(), count}, IndexTable::home_count_for(count), depth);
+      IndexTable::build({entries.get(), count}, IndexTable::home_count_for(count), depth, *memory);
   if (!merged.valid()) return false;
   directory.merge(hash, merged);
   return true;

@@ -28,9 +28,12 @@ class RecordResolver {
   virtual void prefetch(Location location) const noexcept = 0;
 };
 
+class IndexMemory;
+
 class Index {
  public:
-  explicit Index(const RecordResolver* records);
+  // Both must outlive this. `memory` may serve several indexes of one thread.
+  Index(const RecordResolver* records, IndexMemory* memory);
   ~Index();
   Index(Index&&) noexcept;
   Index& operator=(Index&&) noexcept;
@@ -42,14 +45,14 @@ class Index {
   void prefetch_table(uint64_t hash) const noexcept;
   Location candidate(uint64_t hash) const noexcept;
 
-  // The key must not be there yet. False when the heap is exhausted; nothing has changed then.
+  // The key must not be there yet. False when there is no memory; nothing has changed then.
   bool insert(uint64_t hash, Location location) noexcept;
   // The exact pair (hash, old) must be there.
   void replace(uint64_t hash, Location old_location, Location new_location) noexcept;
   void erase(uint64_t hash, Location location) noexcept;
 
   uint64_t size() const noexcept;
-  uint64_t memory_bytes() const noexcept;  // Heap taken by directory and tables.
+  uint64_t memory_bytes() const noexcept;  // Taken by directory and tables.
 
   // Visits records in hash order from `cursor` (0 first), whole groups of equal position together,
   // until at least `count` were visited. Returns the next cursor, 0 at the end. The visitor may

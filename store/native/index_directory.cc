@@ -12,9 +12,13 @@ uint64_t buddy_bit(uint32_t depth) { return uint64_t{1} << (64 - depth); }
 
 }  // namespace
 
-IndexDirectory::IndexDirectory() : entries_(new IndexTable[1]) {
-  const IndexTable table = IndexTable::build({}, IndexTable::home_count_for(0), 0);
-  if (!table.valid()) throw std::bad_alloc();
+IndexDirectory::IndexDirectory(IndexMemory* memory) : memory_(memory), entries_(allocate(1)) {
+  if (entries_ == nullptr) throw std::bad_alloc();
+  const IndexTable table = IndexTable::build({}, IndexTable::home_count_for(0), 0, *memory_);
+  if (!table.valid()) {
+    memory_->free(entries_);
+    throw std::bad_alloc();
+  }
   assign(0, table);
 }
 
@@ -22,8 +26,13 @@ IndexDirectory::~IndexDirectory() {
   for (uint64_t index = 0; index < entry_count();) {
     IndexTable table = entries_[index];
     index += uint64_t{1} << (depth_ - table.depth());
-    table.free();
+    table.free(*memory_);
   }
+  memory_->free(entries_);
+}
+
+IndexTable* IndexDirectory::allocate(uint64_t entry_count) const {
+  return static_cast<IndexTable*>(memory_->allocate(entry_count * sizeof(IndexTable)));
 }
 
 const IndexTable* IndexDirectory::buddy(uint64_t hash) const {
@@ -35,12 +44,13 @@ const IndexTable* IndexDirectory::buddy(uint64_t hash) const {
 
 bool IndexDirectory::deepen() {
   assert(depth_ < kDepthMax);
-  std::unique_ptr<IndexTable[]> doubled(new (std::nothrow) IndexTable[entry_count() * 2]);
+  IndexTable* doubled = allocate(entry_count() * 2);
   if (doubled == nullptr) return false;
   for (uint64_t index = 0; index < entry_count(); ++index) {
     doubled[index * 2] = doubled[index * 2 + 1] = entries_[index];
   }
-  entries_ = std::move(doubled);
+  memory_->free(entries_);
+  entries_ = doubled;
   ++depth_;
   return true;
 }
@@ -74,17 +84,18 @@ void IndexDirectory::assign(uint64_t hash, IndexTable table) {
 void IndexDirectory::release(IndexTable table) {
   table_bytes_ -= table.memory_bytes();
   --table_counts_[table.depth()];
-  table.free();
+  table.free(*memory_);
 }
 
 void IndexDirectory::halve_while_possible() {
   while (depth_ > 0 && table_counts_[depth_] == 0) {
-    std::unique_ptr<IndexTable[]> halved(new (std::nothrow) IndexTable[entry_count() / 2]);
+    IndexTable* halved = allocate(entry_count() / 2);
     if (halved == nullptr) return;  // Too large is not wrong.
     for (uint64_t index = 0; index < entry_count() / 2; ++index) {
       halved[index] = entries_[index * 2];
     }
-    entries_ = std::move(halved);
+    memory_->free(entries_);
+    entries_ = halved;
     --depth_;
   }
 }

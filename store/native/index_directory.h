@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 
 #include "store/native/index_table.h"
 
@@ -19,13 +18,14 @@ class IndexDirectory {
   // Deeper, a table would have less than kTagBits of the hash left.
   static constexpr uint32_t kDepthMax = 64 - kTagBits;
 
-  IndexDirectory();  // With one empty table. Throws std::bad_alloc.
+  // With one empty table. Throws std::bad_alloc. `memory` must outlive this.
+  explicit IndexDirectory(IndexMemory* memory);
   ~IndexDirectory();
   IndexDirectory(const IndexDirectory&) = delete;
   IndexDirectory& operator=(const IndexDirectory&) = delete;
 
   uint32_t depth() const { return depth_; }
-  uint64_t memory_bytes() const { return table_bytes_ + entry_count() * sizeof(IndexTable); }
+  uint64_t memory_bytes() const { return table_bytes_ + IndexMemory::bytes_of(entries_); }
 
   IndexTable& table(uint64_t hash) { return entries_[entry_index(hash)]; }
   const IndexTable& table(uint64_t hash) const { return entries_[entry_index(hash)]; }
@@ -33,7 +33,7 @@ class IndexDirectory {
   // or this one holds everything.
   const IndexTable* buddy(uint64_t hash) const;
 
-  // Doubles the directory. False when the heap is exhausted.
+  // Doubles the directory. False when there is no memory.
   bool deepen();
   // These free the tables that they replace. The new ones are valid and hold the same records.
   void resize(uint64_t hash, IndexTable table);
@@ -47,8 +47,10 @@ class IndexDirectory {
   void assign(uint64_t hash, IndexTable table);
   void release(IndexTable table);
   void halve_while_possible();
+  IndexTable* allocate(uint64_t entry_count) const;
 
-  std::unique_ptr<IndexTable[]> entries_;
+  IndexMemory* memory_;
+  IndexTable* entries_;
   uint32_t depth_ = 0;
   uint64_t table_bytes_ = 0;
   std::array<uint64_t, kDepthMax + 1> table_counts_{};  // By depth, to know when to halve.

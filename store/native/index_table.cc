@@ -1,10 +1,7 @@
 #include "store/native/index_table.h"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <cassert>
-#include <cstdlib>
 #include <cstring>
 
 namespace kvstrata {
@@ -29,7 +26,8 @@ uint32_t IndexTable::home_count_for(uint32_t count) {
   return std::max(kHomeCountMin, static_cast<uint32_t>((uint64_t{count} * 5 + 3) / 4));
 }
 
-IndexTable IndexTable::build(std::span<const Slot> entries, uint32_t home_count, uint32_t depth) {
+IndexTable IndexTable::build(std::span<const Slot> entries, uint32_t home_count, uint32_t depth,
+                             IndexMemory& memory) {
   IndexTable table;
   table.home_count_ = home_count;
   table.depth_ = depth;
@@ -38,9 +36,10 @@ IndexTable IndexTable::build(std::span<const Slot> entries, uint32_t home_count,
   // Many entries of one tag at the very end overflow far: leave room in proportion.
   const uint32_t overflow = end > home_count ? end - home_count : 0;
   const uint32_t slot_count = home_count + overflow + overflow / 8 + margin_for(home_count);
-  void* memory = std::calloc(1, sizeof(Header) + uint64_t{slot_count} * sizeof(Slot));
-  if (memory == nullptr) return table;
-  table.slots_ = reinterpret_cast<Slot*>(static_cast<Header*>(memory) + 1);
+  void* block = memory.allocate(sizeof(Header) + uint64_t{slot_count} * sizeof(Slot));
+  if (block == nullptr) return table;
+  table.slots_ = reinterpret_cast<Slot*>(static_cast<Header*>(block) + 1);
+  std::fill_n(table.slots_, slot_count, 0);
   table.header() = {static_cast<uint32_t>(entries.size()), slot_count};
   uint32_t next = 0;
   for (Slot entry : entries) {
@@ -51,14 +50,12 @@ IndexTable IndexTable::build(std::span<const Slot> entries, uint32_t home_count,
   return table;
 }
 
-void IndexTable::free() {
-  if (valid()) std::free(&header());
+void IndexTable::free(IndexMemory& memory) {
+  if (valid()) memory.free(&header());
   slots_ = nullptr;
 }
 
-uint64_t IndexTable::memory_bytes() const {
-  return malloc_usable_size(&header()) + sizeof(size_t);  // The allocator's own word.
-}
+uint64_t IndexTable::memory_bytes() const { return IndexMemory::bytes_of(&header()); }
 
 bool IndexTable::is_sparse() const {
   return home_count_ > kHomeCountMin && uint64_t{count()} * 5 < uint64_t{home_count_} * 2;

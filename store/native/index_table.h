@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <span>
 
+#include "store/native/index_memory.h"
+
 namespace kvstrata {
 
 using Slot = uint64_t;
@@ -33,11 +35,12 @@ inline Slot make_slot(uint32_t tag, uint64_t location) {
 class IndexTable {
  public:
   // `entries` in ascending order of tag. `depth` is the number of hash bits that all entries share.
-  // Not valid() when the heap is exhausted.
-  static IndexTable build(std::span<const Slot> entries, uint32_t home_count, uint32_t depth);
+  // Not valid() when there is no memory.
+  static IndexTable build(std::span<const Slot> entries, uint32_t home_count, uint32_t depth,
+                          IndexMemory& memory);
   // The number of homes for a table that holds `count` entries and is about to grow or has shrunk.
   static uint32_t home_count_for(uint32_t count);
-  void free();
+  void free(IndexMemory& memory);
 
   bool valid() const { return slots_ != nullptr; }
   uint32_t depth() const { return depth_; }

@@ -30,7 +30,7 @@ struct NodeOptions {
   uint32_t shard_count = 1;
   uint64_t memory_bytes = 0;
   bool populate_full = false;
-  bool huge_pages = true;
+  HugePages huge_pages = HugePages::Auto;
   uint32_t spin_us = 0;
   ReactorKind reactor = ReactorKind::Epoll;
   uint32_t credits = 0;

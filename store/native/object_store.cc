@@ -35,6 +35,7 @@ ObjectStore::ObjectStore(SegmentPool* segments, uint64_t hash_seed, uint32_t sha
       shard_count_(shard_count),
       segments_(segments),
       memory_(segments),
+      index_memory_(segments->wants_huge_pages()),
       statistics_(statistics) {}
 
 ObjectStore::~ObjectStore() = default;

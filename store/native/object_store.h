@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "store/native/index.h"
+#include "store/native/index_memory.h"
 #include "store/native/pool.h"
 #include "store/native/record.h"
 #include "store/native/retention_table.h"
@@ -267,6 +268,7 @@ class ObjectStore final : public RecordResolver {
   uint64_t reserved_bytes_ = 0;  // Charged for open records, of all pools.
   SegmentPool* segments_;
   ShardMemory memory_;
+  IndexMemory index_memory_;
   ShardStatistics* statistics_;
   std::vector<std::unique_ptr<Partition>> partitions_;  // By the pools' places.
   std::vector<std::unique_ptr<Partition>> dropped_;     // While they have objects or open records.

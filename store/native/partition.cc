@@ -8,7 +8,7 @@ namespace kvstrata {
 Partition::Partition(PoolId id, ObjectStore* store, std::shared_ptr<PoolUsage> usage,
                      PoolStatistics* statistics)
     : id(id),
-      index(store),
+      index(store, &store->index_memory_),
       usage(std::move(usage)),
       statistics(statistics),
       retentions(store->next_retention()),

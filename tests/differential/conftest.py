@@ -28,7 +28,7 @@ def valkey_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 @pytest.fixture(scope="module", params=[1, 3], ids=["one-shard", "three-shards"])
 def node_port(request: pytest.FixtureRequest) -> Iterator[int]:
-    config = NodeConfig(port=0, shards=request.param, memory=64 * MIB, spin=0, huge_pages=False)
+    config = NodeConfig(port=0, shards=request.param, memory=64 * MIB, spin=0, huge_pages="off")
     with RunningNode(config, {"default": PoolConfig()}) as node:
         yield node.port
 

@@ -21,7 +21,7 @@ OPTIONS: Final[dict[str, Any]] = {
     "shard_count": 1,
     "memory_bytes": 64 * MIB,
     "populate_full": False,
-    "huge_pages": False,
+    "huge_pages": "off",
     "spin_us": 0,
     "uring": _kernel.uring_is_usable(),
     "credits": 128,
@@ -117,10 +117,15 @@ class NodeProcess:
         return sum_counters(json.loads(self._ask("statistics")))
 
     def resident_bytes(self) -> int:
-        """Of the heap and the like; the arena is shared memory and counts apart."""
-        status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
-        line = next(each for each in status.splitlines() if each.startswith("RssAnon:"))
-        return int(line.split()[1]) * 1024
+        """Of the heap and the like; not the arena, which is left out of core dumps ("dd")."""
+        total = anonymous = 0
+        for line in Path(f"/proc/{self.pid}/smaps").read_text(encoding="utf-8").splitlines():
+            name, _, rest = line.partition(":")
+            if name == "Anonymous":
+                anonymous = int(rest.split()[0]) * 1024
+            elif name == "VmFlags" and "dd" not in rest.split():
+                total += anonymous
+        return total
 
     def kill(self) -> None:
         self._process.kill()

@@ -27,7 +27,7 @@ def node() -> Iterator[_kernel.Node]:
         shard_count=1,
         memory_bytes=128 << 20,
         populate_full=False,
-        huge_pages=False,
+        huge_pages="off",
         spin_us=0,
         uring=_kernel.uring_is_usable(),
         credits=16,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "store/native/index.h"
+#include "store/native/index_memory.h"
 
 namespace kvstrata {
 namespace {
@@ -82,7 +83,7 @@ uint64_t hash_of(uint64_t key, Spread spread) {
 
 class Model {
  public:
-  Model(uint64_t seed, Spread spread) : index(&records), random(seed), spread_(spread) {}
+  Model(uint64_t seed, Spread spread) : index(&records, &memory), random(seed), spread_(spread) {}
 
   void insert(uint64_t key) {
     const uint64_t hash = hash_of(key, spread_);
@@ -138,6 +139,7 @@ class Model {
   }
 
   FakeRecords records;
+  IndexMemory memory{true};
   Index index;
   std::mt19937_64 random;
   std::unordered_map<uint64_t, Location> shadow;
@@ -174,7 +176,8 @@ TEST_CASE("index: five thousand keys of one hash, among others") {
   for (const uint64_t hash : {uint64_t{0}, ~uint64_t{0}, uint64_t{0x123456789abcdef0}}) {
     CAPTURE(hash);
     FakeRecords records;
-    Index index(&records);
+    IndexMemory memory(true);
+    Index index(&records, &memory);
     std::vector<Location> locations;
     for (uint64_t key = 0; key < 5'000; ++key) {
       locations.push_back(records.add(key, hash));
@@ -319,7 +322,8 @@ class VirtualRecords : public RecordResolver {
 
 TEST_CASE("index: an insert without memory fails, and nothing has changed") {
   const VirtualRecords records;
-  Index index(&records);
+  IndexMemory memory(true);
+  Index index(&records, &memory);
   rlimit unlimited;
   REQUIRE(getrlimit(RLIMIT_AS, &unlimited) == 0);
   uint64_t pages_in_use = 0;

@@ -1,90 +1,93 @@
 #include "tiering/native/arena_mapping.h"
 
-#include <fcntl.h>
-#include <linux/memfd.h>
+#include <linux/mman.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
 
 #include "tiering/native/machine_memory.h"
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8U  // Linux 6.3; some machines insist on it (vm.memfd_noexec).
-#endif
+#include "tiering/native/page_mapping.h"
 
 namespace kvstrata {
 namespace {
 
-int open_memfd(unsigned flags) noexcept {
-  flags |= MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  int memfd = memfd_create("kvstrata-arena", flags | MFD_NOEXEC_SEAL);
-  return memfd >= 0 || errno != EINVAL ? memfd : memfd_create("kvstrata-arena", flags);
+std::string refusal(uint64_t size_bytes) {
+  return "mmap for " + std::to_string(size_bytes) +
+         " bytes of arena failed: " + std::strerror(errno) + "; configure less memory";
 }
 
-std::string refusal(const char* call, uint64_t size_bytes) {
-  return std::string(call) + " for " + std::to_string(size_bytes) +
-         " bytes of arena failed: " + std::strerror(errno) + "; configure less memory";
+std::string too_few(uint64_t size_bytes) {
+  uint64_t wanted = (size_bytes + kHugePageBytes - 1) / kHugePageBytes;
+  uint64_t free = huge_page_bytes_free() / kHugePageBytes;
+  uint64_t missing = wanted - std::min(free, wanted);
+  return "huge pages are to be explicit, but of the " + std::to_string(wanted) + " of 2 MiB that " +
+         std::to_string(size_bytes) + " bytes of memory take " + std::to_string(free) +
+         " are free: write " + std::to_string(huge_page_count() + missing) +
+         " to /proc/sys/vm/nr_hugepages as root, or more if that was not enough, or configure less"
+         " memory";
 }
 
 }  // namespace
 
-ArenaMapping::~ArenaMapping() { close(); }
-
-void ArenaMapping::close() noexcept {
-  if (base_ != nullptr) munmap(base_, size_bytes_);
-  if (memfd_ >= 0) ::close(memfd_);
-  base_ = nullptr;
-  memfd_ = -1;
+ArenaMapping::~ArenaMapping() {
+  if (base_ != nullptr) unmap_pages(base_, size_bytes_);
 }
 
-bool ArenaMapping::map(uint64_t size_bytes, unsigned memfd_flags, int map_flags,
-                       std::string* error) {
-  size_bytes_ = size_bytes;
-  memfd_ = open_memfd(memfd_flags);
-  const char* call = "memfd_create";
-  bool good = memfd_ >= 0;
-  if (good) {
-    call = "ftruncate";
-    good = ftruncate(memfd_, static_cast<off_t>(size_bytes)) == 0;
+// Reserved pages are promised at mmap (hence no MAP_NORESERVE), so that using them cannot fail
+// later.
+bool ArenaMapping::map_explicit(uint64_t size_bytes, uint64_t piece_bytes, std::string* error) {
+  if (piece_bytes % kHugePageBytes != 0) {
+    *error = "huge pages are to be explicit, but segments of " + std::to_string(piece_bytes) +
+             " bytes are no whole number of 2 MiB pages";
+    return false;
   }
-  if (good) {
-    call = "fcntl(F_ADD_SEALS)";
-    good = fcntl(memfd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+  void* start = MAP_FAILED;
+  if (huge_page_bytes_free() >= size_bytes) {
+    start = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_2MB, -1, 0);
   }
-  if (good) {
-    call = "mmap";
-    void* start =
-        mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | map_flags, memfd_, 0);
-    good = start != MAP_FAILED;
-    if (good) base_ = static_cast<std::byte*>(start);
+  if (start == MAP_FAILED) {
+    *error = too_few(size_bytes);
+    return false;
   }
-  if (good) return true;
-  *error = refusal(call, size_bytes);
-  close();
-  return false;
+  base_ = static_cast<std::byte*>(start);
+  return true;
 }
 
-bool ArenaMapping::open(uint64_t size_bytes, bool huge_pages, std::string* error) {
+bool ArenaMapping::map_ordinary(uint64_t size_bytes, std::string* error) {
+  base_ = map_pages(size_bytes);
+  if (base_ == nullptr) *error = refusal(size_bytes);
+  return base_ != nullptr;
+}
+
+bool ArenaMapping::open(uint64_t size_bytes, uint64_t piece_bytes, HugePages huge_pages,
+                        std::string* error) {
   assert(base_ == nullptr && size_bytes > 0);
-  // Reserved pages are promised at mmap (hence no MAP_NORESERVE), so that using them cannot fail
-  // later.
-  bool mapped = huge_pages && size_bytes % kHugePageBytes == 0 &&
-                huge_page_bytes_free() >= size_bytes &&
-                map(size_bytes, MFD_HUGETLB | MFD_HUGE_2MB, 0, error);
-  if (mapped) {
-    huge_pages_ = "hugetlb";
+  if (huge_pages == HugePages::Transparent && !private_memory_has_huge_pages()) {
+    *error =
+        "huge pages are to be transparent, but this machine gives none: write madvise to"
+        " /sys/kernel/mm/transparent_hugepage/enabled as root";
+    return false;
+  }
+  bool may_be_explicit = huge_pages == HugePages::Auto || huge_pages == HugePages::Explicit;
+  if (may_be_explicit && map_explicit(size_bytes, piece_bytes, error)) {
+    huge_pages_ = "explicit";
   } else {
-    if (!map(size_bytes, 0, MAP_NORESERVE, error)) return false;
-    if (huge_pages && shared_memory_has_huge_pages() &&
-        madvise(base_, size_bytes, MADV_HUGEPAGE) == 0) {
+    if (huge_pages == HugePages::Explicit || !map_ordinary(size_bytes, error)) return false;
+    bool advised = advise_huge_pages(base_, size_bytes, huge_pages != HugePages::Off);
+    if (advised && huge_pages != HugePages::Off && private_memory_has_huge_pages()) {
       huge_pages_ = "transparent";
     }
   }
+  size_bytes_ = size_bytes;
+  error->clear();
   // A core dump of the node would be as large as the arena and full of tenants' values.
   madvise(base_, size_bytes, MADV_DONTDUMP);
+  // A child has no use for it, and while it lived every page written here would be copied first.
+  madvise(base_, size_bytes, MADV_DONTFORK);
   return true;
 }
 

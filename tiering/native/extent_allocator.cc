@@ -16,7 +16,6 @@ constexpr uint16_t kFirst = 0x4000;
 constexpr uint16_t kLive = 0x8000;
 constexpr uint16_t kFree = 0;
 
-constexpr uint32_t kBinsPerDoubling = 8;
 constexpr uint64_t kHeapBlockBytes = 16;  // What the heap adds to a block, at most.
 
 uint32_t length_of(uint16_t tag) noexcept { return (tag & kLengthMask) + 1U; }
@@ -30,17 +29,7 @@ ExtentAllocator::ExtentAllocator(uint32_t segment_count, uint64_t segment_bytes)
   static_assert(kSegmentPagesMax <= kLengthMask + 1U);
   assert(std::has_single_bit(segment_pages_) && segment_pages_ <= kSegmentPagesMax);
   assert(uint64_t{segment_count} << page_shift_ < kListEnd);
-  assert(bin_of(kSegmentPagesMax) == kBinCount - 1);
-  bins_.fill(kListEnd);
   bookkeeping_bytes_ = sizeof(*this) + segment_count * sizeof(segments_[0]);
-}
-
-uint32_t ExtentAllocator::bin_of(uint32_t page_count) noexcept {
-  static_assert(std::has_single_bit(kExactPages));
-  if (page_count <= kExactPages) return page_count - 1;
-  uint32_t doubling = std::bit_width(page_count) - std::bit_width(kExactPages);
-  uint32_t eighth = page_count >> (std::bit_width(page_count) - 4) & (kBinsPerDoubling - 1);
-  return kExactPages + doubling * kBinsPerDoubling + eighth;
 }
 
 ExtentAllocator::Tag& ExtentAllocator::tag_at(PageId page) const noexcept {
@@ -71,49 +60,20 @@ void ExtentAllocator::tag_run(PageId first, uint32_t page_count, Tag state) noex
 }
 
 void ExtentAllocator::list_run(PageId first, uint32_t page_count) noexcept {
-  uint32_t bin = bin_of(page_count);
-  list_push_front(&bins_[bin], first,
-                  [this](PageId page) -> ListLinks& { return slot_at(page).links; });
-  filled_bins_[bin / 64] |= uint64_t{1} << bin % 64;
+  bins_.insert(first, page_count,
+               [this](PageId page) -> ListLinks& { return slot_at(page).links; });
 }
 
 void ExtentAllocator::unlist_run(PageId first, uint32_t page_count) noexcept {
-  uint32_t bin = bin_of(page_count);
-  list_remove(&bins_[bin], first,
-              [this](PageId page) -> ListLinks& { return slot_at(page).links; });
-  if (bins_[bin] == kListEnd) filled_bins_[bin / 64] &= ~(uint64_t{1} << bin % 64);
-}
-
-ExtentAllocator::PageId ExtentAllocator::find_in_bin(uint32_t bin,
-                                                     uint32_t page_count) const noexcept {
-  PageId best = kListEnd;
-  for (PageId run = bins_[bin]; run != kListEnd; run = slot_at(run).links.next) {
-    uint32_t length = length_of(tag_at(run));
-    if (length < page_count) continue;
-    if (best == kListEnd || length < length_of(tag_at(best))) best = run;
-  }
-  return best;
-}
-
-ExtentAllocator::PageId ExtentAllocator::find_run(uint32_t page_count) const noexcept {
-  uint32_t bin = bin_of(page_count);
-  if (page_count > kExactPages) {
-    // Its own bin may hold shorter runs too.
-    PageId run = find_in_bin(bin, page_count);
-    if (run != kListEnd) return run;
-    ++bin;
-  }
-  uint64_t mask = ~uint64_t{0} << bin % 64;
-  for (uint32_t word = bin / 64; word < kBinWords; ++word, mask = ~uint64_t{0}) {
-    uint64_t filled = filled_bins_[word] & mask;
-    if (filled != 0) return bins_[word * 64 + static_cast<uint32_t>(std::countr_zero(filled))];
-  }
-  return kListEnd;
+  bins_.remove(first, page_count,
+               [this](PageId page) -> ListLinks& { return slot_at(page).links; });
 }
 
 ArenaOffset ExtentAllocator::allocate(uint32_t page_count, uint64_t owner) noexcept {
   assert(page_count > 0 && page_count <= page_count_max() && owner != 0);
-  PageId first = find_run(page_count);
+  PageId first = bins_.find(
+      page_count, [this](PageId page) -> ListLinks& { return slot_at(page).links; },
+      [this](PageId page) { return length_of(tag_at(page)); });
   if (first == kListEnd) return 0;
   uint32_t length = length_of(tag_at(first));
   assert(length >= page_count && (tag_at(first) & kLive) == 0);

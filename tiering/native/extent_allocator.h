@@ -8,13 +8,12 @@
 // Not thread-safe.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "store/limits.h"
-#include "tiering/native/index_list.h"
+#include "tiering/native/length_bins.h"
 #include "tiering/native/resident.h"
 #include "tiering/native/segment_pool.h"
 
@@ -73,7 +72,6 @@ class ExtentAllocator {
 
   static constexpr uint32_t kExactPages = limits::kChunkBytes / limits::kPageBytes;
   static constexpr uint32_t kSegmentPagesMax = limits::kSegmentBytesMax / limits::kPageBytes;
-  static uint32_t bin_of(uint32_t page_count) noexcept;
 
   Tag& tag_at(PageId page) const noexcept;
   Slot& slot_at(PageId page) const noexcept;
@@ -83,21 +81,15 @@ class ExtentAllocator {
   void tag_run(PageId first, uint32_t page_count, Tag state) noexcept;
   void list_run(PageId first, uint32_t page_count) noexcept;
   void unlist_run(PageId first, uint32_t page_count) noexcept;
-  PageId find_run(uint32_t page_count) const noexcept;
-  PageId find_in_bin(uint32_t bin, uint32_t page_count) const noexcept;
   template <typename Visit>
   void for_each_free_run(SegmentId segment, Visit&& visit) noexcept;
-
-  static constexpr uint32_t kBinCount = 185;
-  static constexpr uint32_t kBinWords = (kBinCount + 63) / 64;
 
   uint64_t segment_table_bytes() const noexcept;
 
   uint32_t segment_pages_;
   uint32_t page_shift_;  // Pages per segment, as a power of two.
   std::vector<std::unique_ptr<Segment>> segments_;
-  std::array<PageId, kBinCount> bins_;
-  std::array<uint64_t, kBinWords> filled_bins_{};
+  LengthBins<kExactPages, kSegmentPagesMax> bins_;
   uint64_t used_pages_ = 0;
   uint64_t shared_pages_ = 0;
   uint64_t bookkeeping_bytes_ = 0;

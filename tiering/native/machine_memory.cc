@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -47,6 +48,18 @@ uint64_t cgroup_limit_bytes() {
   return limit;
 }
 
+static_assert(kHugePageBytes == 2048 * 1024);
+const std::string kHugePageFolder = "/sys/kernel/mm/hugepages/hugepages-2048kB/";
+
+// A setting of transparent huge pages, such as "always [madvise] never": the choice is in brackets.
+bool allows(const std::string& setting, std::initializer_list<std::string_view> choices) {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/" + setting);
+  std::string line;
+  std::getline(file, line);
+  return std::ranges::any_of(
+      choices, [&](std::string_view choice) { return line.find(choice) != std::string::npos; });
+}
+
 }  // namespace
 
 uint64_t memory_limit_bytes() {
@@ -56,22 +69,18 @@ uint64_t memory_limit_bytes() {
   return std::min(total, cgroup_limit_bytes());
 }
 
+uint64_t huge_page_count() { return read_number(kHugePageFolder + "nr_hugepages", 0); }
+
 uint64_t huge_page_bytes_free() {
-  static_assert(kHugePageBytes == 2048 * 1024);
-  std::string folder = "/sys/kernel/mm/hugepages/hugepages-2048kB/";
-  uint64_t free = read_number(folder + "free_hugepages", 0);
-  uint64_t promised = read_number(folder + "resv_hugepages", 0);
+  uint64_t free = read_number(kHugePageFolder + "free_hugepages", 0);
+  uint64_t promised = read_number(kHugePageFolder + "resv_hugepages", 0);
   return (free - std::min(promised, free)) * kHugePageBytes;
 }
 
+bool private_memory_has_huge_pages() { return allows("enabled", {"[always]", "[madvise]"}); }
+
 bool shared_memory_has_huge_pages() {
-  std::ifstream file("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
-  std::string line;  // "always within_size advise [never] deny force": the choice is in brackets.
-  std::getline(file, line);
-  for (std::string_view choice : {"[always]", "[within_size]", "[advise]", "[force]"}) {
-    if (line.find(choice) != std::string::npos) return true;
-  }
-  return false;
+  return allows("shmem_enabled", {"[always]", "[within_size]", "[advise]", "[force]"});
 }
 
 }  // namespace kvstrata

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "store/limits.h"
-#include "tiering/native/arena_mapping.h"
 #include "tiering/native/machine_memory.h"
 #include "tiering/native/page_population.h"
 
@@ -27,9 +26,13 @@ namespace {
 constexpr uint64_t kAheadBytes = 256 << 20;
 constexpr uint32_t kAheadSegments = 2;
 
-uint64_t choose_segment_bytes(uint64_t memory_bytes) {
+uint64_t choose_segment_bytes(const SegmentPoolOptions& options) {
+  if (options.segment_bytes != 0) return options.segment_bytes;
+  uint64_t least = options.huge_pages == HugePages::Explicit
+                       ? std::max<uint64_t>(kHugePageBytes, limits::kSegmentBytesMin)
+                       : limits::kSegmentBytesMin;
   // About 128 segments: few enough to be cheap to scan, enough to share out among shards evenly.
-  return std::clamp<uint64_t>(std::bit_floor(memory_bytes / 128), limits::kSegmentBytesMin,
+  return std::clamp<uint64_t>(std::bit_floor(options.memory_bytes / 128), least,
                               limits::kSegmentBytesMax);
 }
 
@@ -63,6 +66,7 @@ struct SegmentPool::State {
   ArenaMapping arena;
   uint64_t segment_bytes = 0;
   uint32_t segment_count = 0;
+  bool wants_huge_pages = true;
   uint32_t ahead_count = 0;  // How many the threads keep in `ready`.
 
   mutable std::mutex mutex;
@@ -165,8 +169,8 @@ Status SegmentPool::create(const SegmentPoolOptions& options, std::unique_ptr<Se
   try {
     auto state = std::make_unique<State>();
     state->lend_untouched = options.lend_untouched;
-    state->segment_bytes = options.segment_bytes != 0 ? options.segment_bytes
-                                                      : choose_segment_bytes(options.memory_bytes);
+    state->wants_huge_pages = options.huge_pages != HugePages::Off;
+    state->segment_bytes = choose_segment_bytes(options);
     state->segment_count = static_cast<uint32_t>(options.memory_bytes / state->segment_bytes);
     state->ahead_count = std::max<uint32_t>(
         kAheadSegments, static_cast<uint32_t>(kAheadBytes / state->segment_bytes));
@@ -176,8 +180,8 @@ Status SegmentPool::create(const SegmentPoolOptions& options, std::unique_ptr<Se
     state->ready.reserve(state->segment_count);
     state->behind.reserve(state->segment_count);
     state->lent.resize(state->segment_count);
-    if (!state->arena.open(state->segment_count * state->segment_bytes, options.huge_pages,
-                           error)) {
+    if (!state->arena.open(state->segment_count * state->segment_bytes, state->segment_bytes,
+                           options.huge_pages, error)) {
       return Status::NoSpace;
     }
     if (int outcome = state->populate(0); outcome != 0) {
@@ -203,7 +207,7 @@ Status SegmentPool::create(const SegmentPoolOptions& options, std::unique_ptr<Se
 std::byte* SegmentPool::base() const noexcept { return state_->arena.base(); }
 uint64_t SegmentPool::segment_bytes() const noexcept { return state_->segment_bytes; }
 uint32_t SegmentPool::segment_count() const noexcept { return state_->segment_count; }
-int SegmentPool::memfd() const noexcept { return state_->arena.memfd(); }
+bool SegmentPool::wants_huge_pages() const noexcept { return state_->wants_huge_pages; }
 
 SegmentId SegmentPool::acquire() noexcept {
   SegmentId segment = kNoSegment;

@@ -1,7 +1,6 @@
-// The DRAM of a node: one memfd, cut into segments that are lent to shards.
+// The DRAM of a node, cut into segments that are lent to shards.
 //
-// The arena is mapped once, so an address is `base() + offset` for ever, and the memfd is sealed
-// against any change of size, so that who maps it later (same-host readers) cannot be cut short.
+// The arena is mapped once, so an address is `base() + offset` for ever.
 // Segments are populated (their pages made present) by background threads that keep a few ready
 // ahead of use, or all of them if asked. Invariants:
 //   - a segment is either free or lent to exactly one borrower;
@@ -17,6 +16,7 @@
 #include <memory>
 #include <string>
 
+#include "tiering/native/arena_mapping.h"
 #include "transport/native/status.h"
 
 namespace kvstrata {
@@ -25,10 +25,10 @@ using SegmentId = uint32_t;
 constexpr SegmentId kNoSegment = UINT32_MAX;
 
 struct SegmentPoolOptions {
-  uint64_t memory_bytes = 0;      // Rounded down to whole segments; at least kMemoryBytesMin.
-  uint64_t segment_bytes = 0;     // A power of two; 0 chooses by `memory_bytes`.
-  bool populate_full = false;     // Populate everything at start instead of ahead of use.
-  bool huge_pages = true;         // Ask for huge pages where there are any; never an error.
+  uint64_t memory_bytes = 0;   // Rounded down to whole segments; at least kMemoryBytesMin.
+  uint64_t segment_bytes = 0;  // A power of two; 0 chooses by `memory_bytes`.
+  bool populate_full = false;  // Populate everything at start instead of ahead of use.
+  HugePages huge_pages = HugePages::Auto;
   uint32_t populate_threads = 2;  // At most this many fault pages in side by side; at least 1.
   // Lend a segment before its pages are there: the borrower faults them in, 3 us a page. Otherwise
   // `acquire` fails while they are on their way, see `is_arriving`.
@@ -41,7 +41,7 @@ struct SegmentPoolStatistics {
   uint32_t segment_count = 0;
   uint32_t free_count = 0;
   uint32_t populated_count = 0;
-  std::string huge_pages;      // "none", "transparent" or "hugetlb": what the kernel granted.
+  std::string huge_pages;      // "none", "transparent" or "explicit": what the kernel granted.
   std::string populate_error;  // Why populating in the background ended early; else empty.
 };
 
@@ -59,7 +59,8 @@ class SegmentPool {
   std::byte* base() const noexcept;
   uint64_t segment_bytes() const noexcept;
   uint32_t segment_count() const noexcept;
-  int memfd() const noexcept;
+  // Whether anything of the node's shall lie in huge pages, or nothing.
+  bool wants_huge_pages() const noexcept;
 
   // Prefers populated segments. Returns kNoSegment when none is free. Content is whatever was left
   // there.

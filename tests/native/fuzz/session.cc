@@ -34,7 +34,7 @@ std::unique_ptr<Node> start_node() {
   NodeOptions options;
   options.shard_count = 2;
   options.memory_bytes = 16 << 20;
-  options.huge_pages = false;
+  options.huge_pages = HugePages::Off;
   options.credits = 64;
   options.connection_count_max = 1'000;
   options.connection_bytes_max = 256 * 1024;

@@ -12,9 +12,9 @@ namespace {
 
 constexpr size_t kSize = 64 * 4096;
 
-std::byte* map_shared() {
+std::byte* map_fresh() {
   void* start = mmap(nullptr, kSize, PROT_READ | PROT_WRITE,
-                     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   REQUIRE(start != MAP_FAILED);
   return static_cast<std::byte*>(start);
 }
@@ -27,7 +27,7 @@ size_t present_pages(std::byte* start) {
 }
 
 TEST_CASE("populating makes every page present and leaves content alone") {
-  std::byte* start = map_shared();
+  std::byte* start = map_fresh();
   CHECK(present_pages(start) == 0);
   start[5000] = std::byte{7};
   std::atomic<bool> stop{false};
@@ -37,15 +37,17 @@ TEST_CASE("populating makes every page present and leaves content alone") {
   munmap(start, kSize);
 }
 
-TEST_CASE("touching makes every page present") {
-  std::byte* start = map_shared();
+TEST_CASE("touching makes every page present and leaves content alone") {
+  std::byte* start = map_fresh();
+  start[4096] = std::byte{7};
   touch_pages(start, kSize);
   CHECK(present_pages(start) == 64);
+  CHECK(start[4096] == std::byte{7});
   munmap(start, kSize);
 }
 
 TEST_CASE("a stop ends population") {
-  std::byte* start = map_shared();
+  std::byte* start = map_fresh();
   std::atomic<bool> stop{true};
   CHECK(populate_pages(start, kSize, stop) == 0);
   CHECK(present_pages(start) == 0);
@@ -53,7 +55,7 @@ TEST_CASE("a stop ends population") {
 }
 
 TEST_CASE("what the kernel refuses is reported") {
-  std::byte* start = map_shared();
+  std::byte* start = map_fresh();
   munmap(start, kSize);
   std::atomic<bool> stop{false};
   CHECK(populate_pages(start, kSize, stop) != 0);

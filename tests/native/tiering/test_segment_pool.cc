@@ -1,13 +1,15 @@
-// The segment pool: sizes and refusals, lending, populating, the seals of the memfd, and its end.
+// The segment pool: sizes and refusals, lending, populating, huge pages, and its end.
 #include <doctest/doctest.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <set>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -91,28 +93,66 @@ TEST_CASE("each segment is lent once, and every one can be had") {
   CHECK(aborts([&] { pool->release(3); }));
 }
 
-TEST_CASE("what is written through the mapping is in the memfd, whose size is sealed") {
-  auto pool = make_pool(16 * kMiB);
-  std::memcpy(pool->base() + 5 * kMiB, "strata", 6);
-  char read[6];
-  CHECK(pread(pool->memfd(), read, 6, 5 * kMiB) == 6);
-  CHECK(std::memcmp(read, "strata", 6) == 0);
-  CHECK(ftruncate(pool->memfd(), 8 * kMiB) == -1);
-  CHECK(ftruncate(pool->memfd(), 32 * kMiB) == -1);
-  CHECK(lseek(pool->memfd(), 0, SEEK_END) == static_cast<off_t>(16 * kMiB));
-  CHECK((fcntl(pool->memfd(), F_GETFD) & FD_CLOEXEC) != 0);
+TEST_CASE("what huge pages were granted is told") {
+  std::string expected = huge_page_bytes_free() >= 256 * kMiB ? "explicit"
+                         : private_memory_has_huge_pages()    ? "transparent"
+                                                              : "none";
+  auto pool = make_pool({.memory_bytes = 256 * kMiB, .populate_full = true});
+  CHECK(pool->statistics().huge_pages == expected);
+  REQUIRE(eventually([&] { return pool->statistics().populated_count == 128; }));
+  CHECK(pool->statistics().populate_error.empty());
+  auto plain = make_pool({.memory_bytes = 16 * kMiB, .huge_pages = HugePages::Off});
+  CHECK(plain->statistics().huge_pages == "none");
+  CHECK(!plain->wants_huge_pages());
 }
 
-TEST_CASE("what huge pages were granted is told") {
-  std::string expected = huge_page_bytes_free() >= 16 * kMiB ? "hugetlb"
-                         : shared_memory_has_huge_pages()    ? "transparent"
-                                                             : "none";
-  auto pool = make_pool({.memory_bytes = 16 * kMiB, .populate_full = true});
-  CHECK(pool->statistics().huge_pages == expected);
-  REQUIRE(eventually([&] { return pool->statistics().populated_count == 16; }));
-  CHECK(pool->statistics().populate_error.empty());
-  auto plain = make_pool({.memory_bytes = 16 * kMiB, .huge_pages = false});
-  CHECK(plain->statistics().huge_pages == "none");
+TEST_CASE("huge pages that are insisted on and not to be had are refused in words") {
+  SegmentPoolOptions options{.memory_bytes = 16 * kMiB, .huge_pages = HugePages::Transparent};
+  if (private_memory_has_huge_pages()) {
+    CHECK(make_pool(options)->statistics().huge_pages == "transparent");
+  } else {
+    CHECK(refusal(options, Status::NoSpace).find("transparent_hugepage/enabled") !=
+          std::string::npos);
+  }
+  // More than is free, whatever others have reserved.
+  options = {.memory_bytes = (huge_page_bytes_free() / kHugePageBytes + 8) * kHugePageBytes,
+             .huge_pages = HugePages::Explicit};
+  std::string error = refusal(options, Status::NoSpace);
+  CHECK(error.find("write " + std::to_string(huge_page_count() + 8) +
+                   " to /proc/sys/vm/nr_hugepages") != std::string::npos);
+  options.segment_bytes = kMiB;
+  CHECK(refusal(options, Status::NoSpace).find("no whole number") != std::string::npos);
+}
+
+TEST_CASE("the arena lies in huge pages where the kernel makes them") {
+  if (!private_memory_has_huge_pages()) return;
+  auto pool = make_pool(
+      {.memory_bytes = 64 * kMiB, .populate_full = true, .huge_pages = HugePages::Transparent});
+  CHECK(reinterpret_cast<uintptr_t>(pool->base()) % kHugePageBytes == 0);
+  REQUIRE(eventually([&] { return pool->statistics().populated_count == 64; }));
+  std::ifstream maps("/proc/self/smaps");
+  std::ostringstream start;
+  start << std::hex << reinterpret_cast<uintptr_t>(pool->base()) << '-';
+  std::string line;
+  while (std::getline(maps, line) && line.find(start.str()) != 0) {
+  }
+  while (std::getline(maps, line) && line.find("AnonHugePages:") != 0) {
+  }
+  // All of it unless memory is in fragments, which a test cannot help.
+  CHECK(std::stoul(line.substr(line.find_first_of("0123456789"))) > 0);
+}
+
+TEST_CASE("a forked child has no arena") {
+  auto pool = make_pool(16 * kMiB);
+  pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    unsigned char present = 0;
+    _exit(mincore(pool->base(), 4096, &present) == -1 && errno == ENOMEM ? 0 : 1);
+  }
+  int outcome = 0;
+  REQUIRE(waitpid(child, &outcome, 0) == child);
+  CHECK(outcome == 0);
 }
 
 TEST_CASE("populating stays a few segments ahead of use") {

@@ -44,14 +44,24 @@ def test_every_lack_has_a_cost_and_a_remedy(root: Path) -> None:
 
 def test_huge_pages(root: Path) -> None:
     assert find(root, "huge pages").state is State.LACKS
-    shmem = "sys/kernel/mm/transparent_hugepage/shmem_enabled"
-    lay(root, shmem, "always within_size advise [never] deny force\n")
+    setting = "sys/kernel/mm/transparent_hugepage/enabled"
+    lay(root, setting, "always madvise [never]\n")
     assert find(root, "huge pages").state is State.LACKS
-    lay(root, shmem, "always within_size [advise] never deny force\n")
+    lay(root, setting, "always [madvise] never\n")
     assert find(root, "huge pages").state is State.GOOD
-    lay(root, shmem, "[never]\n")
+    lay(root, setting, "always madvise [never]\n")
     lay(root, "proc/sys/vm/nr_hugepages", "64\n")
+    assert find(root, "huge pages").state is State.GOOD
     assert find(root, "huge pages").found.startswith("64 reserved")
+
+
+def test_huge_pages_of_shared_memory(root: Path) -> None:
+    setting = "sys/kernel/mm/transparent_hugepage/shmem_enabled"
+    assert find(root, "huge pages of shared memory").found == "not in this kernel"
+    lay(root, setting, "always within_size advise [never] deny force\n")
+    assert find(root, "huge pages of shared memory").state is State.LACKS
+    lay(root, setting, "always within_size [advise] never deny force\n")
+    assert find(root, "huge pages of shared memory").state is State.GOOD
 
 
 def test_memory_nodes(root: Path) -> None:

@@ -27,6 +27,7 @@ ADMIN: Final = 32
 ADD_REGION, REMOVE_REGION = 40, 41
 RETAIN, RELEASE, EXTEND = range(64, 67)
 HARD: Final = 1
+REGION: Final = 2  # Kind of a descriptor.
 
 Fields = tuple[tuple[str, int], ...]
 

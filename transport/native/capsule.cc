@@ -125,6 +125,21 @@ bool EntryReader::next(Entry* entry) noexcept {
   return true;
 }
 
+bool EntryReader::read_write(Entry* entry) noexcept {
+  const std::byte* fields = take(kWriteFieldBytes + kDescriptorBytes);
+  if (fields == nullptr) return false;
+  entry->flags = load_le<uint32_t>(fields);
+  auto checksum_count = load_le<uint32_t>(fields + 4);
+  entry->value_length = load_le<uint64_t>(fields + 8);
+  entry->ttl_ms = load_le<uint64_t>(fields + 16);
+  entry->at = load_le<uint64_t>(fields + 24);
+  entry->descriptor = load_descriptor(fields + kWriteFieldBytes);
+  const std::byte* checksums = take(size_t{checksum_count} * sizeof(uint64_t));
+  if (checksums == nullptr) return false;
+  entry->checksums = {checksums, checksum_count};
+  return true;
+}
+
 bool EntryReader::read_fields(Entry* entry) noexcept {
   switch (opcode_) {
     case Opcode::GetRange: {
@@ -141,20 +156,8 @@ bool EntryReader::read_fields(Entry* entry) noexcept {
       return true;
     }
     case Opcode::Put:
-    case Opcode::Append: {
-      const std::byte* fields = take(kWriteFieldBytes + kDescriptorBytes);
-      if (fields == nullptr) return false;
-      entry->flags = load_le<uint32_t>(fields);
-      auto checksum_count = load_le<uint32_t>(fields + 4);
-      entry->value_length = load_le<uint64_t>(fields + 8);
-      entry->ttl_ms = load_le<uint64_t>(fields + 16);
-      entry->at = load_le<uint64_t>(fields + 24);
-      entry->descriptor = load_descriptor(fields + kWriteFieldBytes);
-      const std::byte* checksums = take(size_t{checksum_count} * sizeof(uint64_t));
-      if (checksums == nullptr) return false;
-      entry->checksums = {checksums, checksum_count};
-      return true;
-    }
+    case Opcode::Append:
+      return read_write(entry);
     case Opcode::Expire:
     case Opcode::Extend: {
       const std::byte* ttl = take(8);

@@ -146,6 +146,7 @@ class EntryReader {
  private:
   bool fail() noexcept;
   bool read_fields(Entry* entry) noexcept;
+  bool read_write(Entry* entry) noexcept;
   const std::byte* take(size_t count) noexcept;
 
   Opcode opcode_;

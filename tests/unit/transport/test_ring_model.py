@@ -21,13 +21,13 @@ class End(NamedTuple):
     """Where a program is, and what it remembers."""
 
     step: str
-    count: int  # Bytes written, or read.
+    moved: int  # Bytes written, or read.
     stores: tuple[tuple[int, int], ...] = ()  # On their way to the memory, oldest first.
     rung: bool = False  # A doorbell lies in its socket.
 
 
 class State(NamedTuple):
-    memory: tuple[int, int, int, int]
+    memory: tuple[int, ...]
     writer: End
     reader: End
 
@@ -38,18 +38,18 @@ START: Final = State((0, 0, 0, 0), End("look", 0), End("look", 0))
 class Role(NamedTuple):
     """What makes the two ends differ."""
 
-    count: int
-    peer_count: int
+    place: int
+    peer_place: int
     sleeps: int
     peer_sleeps: int
 
     def can_move(self, own: int, peer: int) -> bool:
         """A byte to be read, or room for one."""
-        return peer > own if self.count == READ else own - peer < CAPACITY and own < BYTES
+        return peer > own if self.place == READ else own - peer < CAPACITY and own < BYTES
 
     def worth_waking(self, own: int, peer: int) -> bool:
         """Something to be read, or much room."""
-        return peer > own if self.count == READ else CAPACITY - (own - peer) >= CAPACITY // 2
+        return peer > own if self.place == READ else CAPACITY - (own - peer) >= CAPACITY // 2
 
 
 ROLES: Final = {
@@ -65,7 +65,7 @@ def load(state: State, end: End, place: int) -> int:
 
 
 def changed(state: State, name: str, end: End) -> State:
-    return state._replace(**{name: end})
+    return state._replace(writer=end) if name == "writer" else state._replace(reader=end)
 
 
 def store(end: End, place: int, value: int, step: str) -> End:
@@ -85,10 +85,10 @@ def moves(state: State, name: str, fences: frozenset[str]) -> Iterator[State]:
         yield changed(arrived, name, end._replace(stores=tuple(rest)))
     match end.step:
         case "look":
-            if role.can_move(end.count, load(state, end, role.peer_count)):
-                moved = end._replace(count=end.count + 1)
-                yield changed(state, name, store(moved, role.count, moved.count, "fence"))
-            elif end.count == BYTES:
+            if role.can_move(end.moved, load(state, end, role.peer_place)):
+                after_move = end._replace(moved=end.moved + 1)
+                yield changed(state, name, store(after_move, role.place, after_move.moved, "fence"))
+            elif end.moved == BYTES:
                 yield changed(state, name, end._replace(step="done"))
             else:
                 yield changed(state, name, store(end, role.sleeps, 1, "sleep fence"))
@@ -98,7 +98,7 @@ def moves(state: State, name: str, fences: frozenset[str]) -> Iterator[State]:
                 yield changed(state, name, end._replace(step=after))
         case "does it sleep":
             sleeps = load(state, end, role.peer_sleeps)
-            own, other = end.count, load(state, end, role.peer_count)
+            own, other = end.moved, load(state, end, role.peer_place)
             wakes = sleeps and ROLES[peer_name].worth_waking(other, own)
             yield changed(state, name, end._replace(step="claim" if wakes else "look"))
         case "claim":  # A locked exchange: its own stores arrive first.
@@ -111,7 +111,7 @@ def moves(state: State, name: str, fences: frozenset[str]) -> Iterator[State]:
                     after_claim = changed(after_claim, peer_name, peer._replace(rung=True))
                 yield changed(after_claim, name, end._replace(step="look"))
         case "look again":
-            if role.worth_waking(end.count, load(state, end, role.peer_count)):
+            if role.worth_waking(end.moved, load(state, end, role.peer_place)):
                 yield changed(state, name, store(end, role.sleeps, 0, "look"))
             else:
                 yield changed(state, name, end._replace(step="asleep"))
@@ -129,7 +129,7 @@ def stuck_states(fences: frozenset[str]) -> list[State]:
     while frontier:
         state = frontier.pop()
         following = [*moves(state, "writer", fences), *moves(state, "reader", fences)]
-        if not following and state.reader.count != BYTES:
+        if not following and state.reader.moved != BYTES:
             stuck.append(state)
         for each in following:
             if each not in seen:

@@ -20,7 +20,7 @@ def start() -> Iterator[Start]:
     nodes: list[RunningNode] = []
 
     def start(**settings: object) -> RunningNode:
-        chosen = {"port": 0, "memory": "16MiB", "shards": 1, "huge_pages": False} | settings
+        chosen = {"port": 0, "memory": "16MiB", "shards": 1, "huge_pages": "off"} | settings
         nodes.append(RunningNode(NodeConfig.model_validate(chosen), {"default": PoolConfig()}))
         return nodes[-1]
 

@@ -1,10 +1,17 @@
 """A node in a process of its own: options come as a line of JSON, then questions, one a line."""
 
 import json
+import os
 import signal
 import sys
+import threading
 
 from kvstrata import _kernel
+
+
+def stop_when_told(node: _kernel.Node) -> None:
+    signal.sigwait([signal.SIGTERM])
+    os._exit(0 if node.stop(2_000) else 3)
 
 
 def main() -> None:
@@ -19,9 +26,11 @@ def main() -> None:
         secrets=[],
         open_rights=3,
     )
+    # A handler could come in between the interpreter's last look and the read it then sleeps in.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     node = _kernel.Node(_kernel.NodeOptions(**options), [pool])
     node.start()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0 if node.stop(2_000) else 3))
+    threading.Thread(target=stop_when_told, args=(node,), daemon=True).start()
     print(node.port, flush=True)
     for _ in sys.stdin:
         print(json.dumps(node.statistics()), flush=True)

@@ -4,6 +4,7 @@ import asyncio
 import re
 import signal
 import socket
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -32,7 +33,7 @@ def start(start_node: StartNode, tmp_path: Path, path: Path, *arguments: str) ->
 
 
 def test_both_clients_find_it_and_use_it_for_everything(listening: Node, path: Path) -> None:
-    with kvstrata.connect(listening.url) as store:
+    with kvstrata.connect(listening.url, transport="unix") as store:
         assert store.transport == ("unix", f"the node is on this host, at {path}")
         store.put("large", LARGE)
         buffer = bytearray(len(LARGE))
@@ -40,7 +41,7 @@ def test_both_clients_find_it_and_use_it_for_everything(listening: Node, path: P
         assert buffer == LARGE
 
     async def talk() -> bytes | None:
-        async with kvstrata.connect_async(listening.url) as store:
+        async with kvstrata.connect_async(listening.url, transport="unix") as store:
             assert store.transport.name == "unix"
             await store.put_many({f"{i}": LARGE[:i] for i in range(0, 1 << 18, 1 << 12)})
             return await store.get("large")
@@ -51,20 +52,25 @@ def test_both_clients_find_it_and_use_it_for_everything(listening: Node, path: P
 def test_info_and_metrics_tell_what_carries_the_connections(listening: Node, path: Path) -> None:
     found = listening.run("info", "--json").json()
     assert found["unix_path"] == str(path)
-    assert found["transport"]["name"] == "unix"
+    assert found["transport"]["name"] == "shm"
     text = listening.run("info").text
     assert re.search(rf"UNIX socket +{path}", text)
-    assert re.search(r"connections +0 tcp, 1 unix", text)
-    by_tcp = f"{listening.url}?transport=tcp"
+    assert re.search(r"connections +0 tcp, 0 unix, 1 shm", text)
+    by_tcp, by_unix = (f"{listening.url}?transport={name}" for name in ("tcp", "unix"))
 
     def counted() -> set[str]:
         with urlopen(f"{listening.http}/metrics", timeout=10) as answer:
             lines = answer.read().decode().splitlines()
         return {line for line in lines if line.startswith("kvstrata_connections_open{")}
 
-    with kvstrata.connect(listening.url), kvstrata.connect(by_tcp), kvstrata.connect(by_tcp):
-        tcp, unix = (f'kvstrata_connections_open{{transport="{name}"}}' for name in ("tcp", "unix"))
-        wait_for(lambda: counted() == {f"{tcp} 2.0", f"{unix} 1.0"})
+    urls = (by_tcp, by_tcp, by_tcp, by_unix, by_unix, listening.url)
+    with ExitStack() as stack:
+        for url in urls:
+            stack.enter_context(kvstrata.connect(url))
+        tcp, unix, shm = (
+            f'kvstrata_connections_open{{transport="{name}"}}' for name in ("tcp", "unix", "shm")
+        )
+        wait_for(lambda: counted() == {f"{tcp} 3.0", f"{unix} 2.0", f"{shm} 1.0"})
 
 
 def test_a_crash_leaves_a_socket_that_the_next_start_takes_over(
@@ -81,7 +87,7 @@ def test_a_crash_leaves_a_socket_that_the_next_start_takes_over(
             store.get("key")
         again = start(start_node, tmp_path, path, "--port", port)
         assert store.get("key") is None
-        assert store.transport.name == "unix"
+        assert store.transport.name == "shm"
         again.signal(signal.SIGTERM)
         again.wait()
     assert not path.exists()

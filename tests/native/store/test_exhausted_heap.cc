@@ -1,7 +1,7 @@
 // Retentions while the heap gives no memory.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
+#include <cstdint>
 #include <new>
 
 #include "tests/native/store/store_fixture.h"
@@ -12,14 +12,14 @@ thread_local uint64_t allocations_left = UINT64_MAX;  // By `new`.
 
 }  // namespace
 
-void* operator new(size_t bytes) {
-  void* memory = allocations_left != 0 ? std::malloc(bytes) : nullptr;
-  if (memory == nullptr) throw std::bad_alloc();
+// The linker puts this in place of calls of operator new(size_t).
+extern "C" void* __real__Znwm(size_t bytes);
+extern "C" void* __wrap__Znwm(size_t bytes);
+void* __wrap__Znwm(size_t bytes) {
+  if (allocations_left == 0) throw std::bad_alloc();
   if (allocations_left != UINT64_MAX) --allocations_left;
-  return memory;
+  return __real__Znwm(bytes);
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace kvstrata {
 

@@ -1,6 +1,7 @@
 // The segment pool: sizes and refusals, lending, populating, huge pages, and its end.
 #include <doctest/doctest.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -148,7 +149,8 @@ TEST_CASE("a forked child has no arena") {
   REQUIRE(child >= 0);
   if (child == 0) {
     unsigned char present = 0;
-    _exit(mincore(pool->base(), 4096, &present) == -1 && errno == ENOMEM ? 0 : 1);
+    bool absent = mincore(pool->base(), 4096, &present) == -1 && errno == ENOMEM;
+    ::syscall(SYS_exit_group, absent ? 0 : 1);  // A sanitizer's _exit would miss the threads.
   }
   int outcome = 0;
   REQUIRE(waitpid(child, &outcome, 0) == child);

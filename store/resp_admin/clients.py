@@ -52,9 +52,10 @@ def _matching(
 
 
 def _line(each: Connection) -> str:
-    """Valkey's fields in Valkey's order, but for those that say how its own memory is laid out.
+    """Valkey's fields in Valkey's order; clients read some of them as numbers that must be there.
 
-    `resp` is 0 for a connection of the capsule protocol.
+    `resp` is 0 for a connection of the capsule protocol. Of the kinds of memory that Valkey tells
+    apart this node has input and output; the others are 0.
     """
     fields = {
         "id": each["client_id"],
@@ -74,6 +75,12 @@ def _line(each: Connection) -> str:
         "watch": each["watch_count"],
         "qbuf": each["input_bytes"],
         "qbuf-free": each["input_capacity"] - each["input_bytes"],
+        "argv-mem": 0,
+        "multi-mem": 0,
+        "rbs": 0,
+        "rbp": 0,
+        "obl": 0,
+        "oll": 0,
         "omem": each["output_bytes"],
         "tot-mem": each["input_capacity"] + each["output_bytes"],
         "events": "rw" if each["output_bytes"] else "r",

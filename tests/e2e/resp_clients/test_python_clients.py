@@ -138,7 +138,7 @@ def test_a_unix_socket_serves_as_well(library: ModuleType, node: Node) -> None:
         assert client.get("k") == large
         own = client.client_info()
         assert (own["addr"], own["laddr"]) == (f"{path}:{os.getpid()}", f"{path}:0")
-        assert client.client_list(client_id=[own["id"]])[0]["addr"] == own["addr"]
+        assert client.client_list(client_id=[str(own["id"])])[0]["addr"] == own["addr"]
         assert client.client_kill_filter(addr=own["addr"], skipme=False) == 1
         assert client.client_info()["id"] != own["id"]
 

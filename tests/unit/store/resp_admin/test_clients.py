@@ -12,7 +12,8 @@ from tests.unit.store.resp_admin.recorded_node import (
 
 LINE = (
     b"id=1 addr=127.0.0.1:50001 laddr=127.0.0.1:18400 fd=9 name= age=12 idle=3 flags=N capa= db=0"
-    b" sub=0 psub=0 ssub=0 multi=-1 watch=0 qbuf=10 qbuf-free=990 omem=0 tot-mem=1000 events=r"
+    b" sub=0 psub=0 ssub=0 multi=-1 watch=0 qbuf=10 qbuf-free=990 argv-mem=0 multi-mem=0 rbs=0"
+    b" rbp=0 obl=0 oll=0 omem=0 tot-mem=1000 events=r"
     b" cmd=client|list user=default redir=-1 resp=2 lib-name= lib-ver= tot-net-in=252"
     b" tot-net-out=625 tot-cmds=7\n"
 )

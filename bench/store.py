@@ -28,7 +28,9 @@ class StoreServer(ServerProcess):
         return cls(free_port(), free_port(), spin=spin, shard_count=shard_count)
 
     def url(self, *, verify: bool = True) -> str:
-        return f"kvstrata://127.0.0.1:{self.port}?spin={self._spin:d}&verify={verify:d}"
+        """By TCP, as the peers are reached."""
+        flags = f"spin={self._spin:d}&verify={verify:d}"
+        return f"kvstrata://127.0.0.1:{self.port}?transport=tcp&{flags}"
 
     def client(self, *, verify: bool = True) -> Probe:
         """A measuring client in a process of its own."""
